@@ -26,7 +26,8 @@
 // Before the term of an output, "mean" and "max" replace the sum, and "same" means that every
 // device computes the same output. Trailing inputs may be missing. After "|", separated by commas,
 //   heads=h    the attribute `heads` counts positions of the loop, and shape=b(cd) those of three
-//   first=b    the attribute `first`, which passes add, is where the device's range of b begins
+//   first=bc   passes add the attribute `first`, where the device's ranges begin, and `whole`, how
+//              many positions there are in all
 //   order=bkn  the axes of the device matrix, if not in the order in which terms name the loops
 #pragma once
 

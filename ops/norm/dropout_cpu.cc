@@ -92,10 +92,52 @@ void OneRow(const Mask& mask, uint64_t sample, const T* x, std::span<T> row) {
   Apply<T>(DrawBits(mask.key, sample, i / 4), mask.below, scale, x + i, row.subspan(i));
 }
 
+// A run of elements that begins anywhere in its sample.
+template <class T>
+void OneRun(const Mask& mask, uint64_t sample, size_t begin, const T* x, std::span<T> to) {
+  const T scale = static_cast<T>(mask.scale);
+  for (size_t i = 0; i < to.size();) {
+    const size_t at = begin + i, skipped = at % kPlaces;
+    const size_t count = std::min(kPlaces - skipped, to.size() - i);
+    const Bits bits = DrawBits(mask.key, sample, (at - skipped) / 4);
+    for (size_t k = 0; k < count; ++k) {
+      to[i + k] = x[i + k] * (bits[skipped + k] < mask.below ? T(0) : scale);
+    }
+    i += count;
+  }
+}
+
+// A part of the elements of each sample, as the attributes `first` and `whole` say.
+template <class T>
+void OnePart(KernelContext& context) {
+  const Shape& shape = context.in(0).shape;
+  const std::vector<int64_t> first = IntsAttr(context.node.attrs, "first");
+  const std::vector<int64_t> whole = IntsAttr(context.node.attrs, "whole");
+  const Mask mask = MaskOf(context);
+  const auto length = static_cast<size_t>(shape.back());
+  const T* x = DataOf<T>(context.in(0));
+  T* out = DataOf<T>(context.out(0));
+  const size_t runs = length == 0 ? 0 : static_cast<size_t>(context.in(0).size()) / length;
+  context.pool.ParallelFor(runs, RowGrain(length), [&](size_t from, size_t end) {
+    for (size_t r = from; r < end; ++r) {
+      // The position of the run in its sample, the last dimension fastest.
+      size_t rest = r, begin = static_cast<size_t>(first.back()), stride = 1;
+      for (size_t d = shape.size() - 1; d-- > 1;) {
+        stride *= static_cast<size_t>(whole[d + 1]);
+        begin += (static_cast<size_t>(first[d]) + rest % static_cast<size_t>(shape[d])) * stride;
+        rest /= static_cast<size_t>(shape[d]);
+      }
+      OneRun<T>(mask, context.run.first_sample + rest, begin, x + r * length,
+                {out + r * length, length});
+    }
+  });
+}
+
 // The gradient multiplies by the same mask.
 void Dropout(KernelContext& context) {
   if (!context.run.training) return CopyBytes(context);
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    if (!IntsAttr(context.node.attrs, "first").empty()) return OnePart<T>(context);
     const MatrixShape shape = AsSamples(context.in(0));
     const Mask mask = MaskOf(context);
     const T* x = DataOf<T>(context.in(0));

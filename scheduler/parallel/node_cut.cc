@@ -245,6 +245,14 @@ NodeCut CutOfParts(const Sharding& rule, const std::vector<uint32_t>& parts, uin
   return cut;
 }
 
+Sharding WithAllCuts(Sharding rule) {
+  for (LoopIndex loop = 0; loop < rule.loops.size(); ++loop) {
+    if (!rule.loops[loop].cut) rule.order.push_back(loop);
+    rule.loops[loop].cut = true;
+  }
+  return rule;
+}
+
 Strategy StrategyOf(const Sharding& rule, const NodeCut& cut) {
   const auto parts_of = [&](LoopIndex loop) {
     DT_CHECK(cut.loops[loop].size() <= 1);

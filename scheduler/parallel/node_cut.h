@@ -40,6 +40,8 @@ std::variant<NodeCut, CutProblem> CutOf(const Sharding& rule, const Strategy& st
 // The same from the number of parts of each loop. REQUIRES: they divide the devices.
 NodeCut CutOfParts(const Sharding& rule, const std::vector<uint32_t>& parts, uint32_t devices,
                    bool copies_first = false);
+// The rule as if every loop could be cut: that of a node that is written by parts.
+Sharding WithAllCuts(Sharding rule);
 // The strategy from which CutOf makes this cut. REQUIRES: at most one axis for a loop.
 Strategy StrategyOf(const Sharding& rule, const NodeCut& cut);
 

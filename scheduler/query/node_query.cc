@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "scheduler/query/parts_query.h"
 #include "scheduler/query/query_node.h"
 
 namespace dt::scheduler {
@@ -116,15 +117,20 @@ Json AnswerNode(const Json& question) {
   const uint32_t devices = ReadDevices(question);
   if (question.contains("enumerate") && question["enumerate"] == true) {
     Json strategies = Json::array();
-    for (const std::vector<uint32_t>& parts : AllParts(of.node.rule, devices)) {
-      strategies.push_back(
-          StrategyJson(StrategyOf(of.node.rule, CutOfParts(of.node.rule, parts, devices))));
+    for (const Strategy& strategy : AllStrategies(of.node, devices)) {
+      strategies.push_back(StrategyJson(strategy));
     }
     return {{"strategies", std::move(strategies)}};
   }
   const Strategy strategy = ReadStrategy(Member(question, "strategy"));
   auto cut = CutOf(of.node.rule, strategy, devices);
   if (auto* problem = std::get_if<CutProblem>(&cut)) {
+    if (const auto parts = InParts({of.node, strategy, devices, of.batch})) {
+      Json answer =
+          NodeJson({of.node, parts->cut, parts->layouts, of.batch, ReadDevice(question, devices)});
+      answer["communication"] = parts->communication;
+      return answer;
+    }
     QueryError error(*std::move(problem));
     const auto nearest = NearestStrategy(of.node.rule, strategy, devices);
     if (nearest) error.nearest = StrategyJson(*nearest);

@@ -100,7 +100,8 @@ QueryNode ReadOperator(const Json& question, std::vector<SymShape> inputs) {
   Node node;
   node.name = node.op = name;
   node.attrs = ReadAttrs(question, op);
-  QueryNode read{.inputs = inputs, .outputs = InferAnyTypes(*op, node, inputs)};
+  QueryNode read{
+      .as_node = node, .rule = {}, .inputs = inputs, .outputs = InferAnyTypes(*op, node, inputs)};
   Graph graph;
   for (const auto* shapes : {&read.inputs, &read.outputs}) {
     for (const SymShape& shape : *shapes) {
@@ -128,7 +129,8 @@ QueryNode ReadNode(const Json& question, std::vector<SymShape> inputs) {
                     .attrs = ReadAttrs(question, nullptr)};
   Result<Sharding> sharding = ReadSharding(rule);
   CheckOk(sharding.status(), "loops");
-  return {.rule = *std::move(sharding),
+  return {.as_node = {},
+          .rule = *std::move(sharding),
           .inputs = std::move(rule.inputs),
           .outputs = std::move(rule.outputs)};
 }

@@ -9,6 +9,7 @@
 namespace dt::scheduler {
 
 struct QueryNode {
+  Node as_node;  // Operator and attributes; without an operator for a rule.
   Sharding rule;
   std::vector<SymShape> inputs, outputs;
 };

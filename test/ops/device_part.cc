@@ -212,26 +212,27 @@ HostTensor DevicePart::Slice(size_t input) const {
 
 Node DevicePart::LocalNode() const {
   Node node = whole_.node();
+  std::vector<int64_t> firsts, wholes;
+  bool divided = false;
   for (const ShardAttr& attr : whole_.rule().attrs) {
-    int64_t first = 0, count = 1;
-    bool cut = false;
+    int64_t first = 0, count = 1, all = 1;
     for (const LoopIndex loop : attr.axis.loops) {
+      if (whole_.rule().loops[loop].extent.symbol != kConstant) continue;
       const Range range = RangeOf(loop);
-      cut = cut || whole_.rule().loops[loop].extent.symbol == kConstant;
       first = first * whole_.Extent(loop) + range.begin;
       count *= range.size();
+      all *= whole_.Extent(loop);
     }
-    if (!cut) continue;
+    divided = divided || (attr.first && count != all);
+    if (attr.first) firsts.push_back(first);
+    if (attr.first) wholes.push_back(all);
+    if (attr.first || count == all) continue;
     AttrValue& value = node.attrs[attr.name];
-    auto* numbers = std::get_if<std::vector<int64_t>>(&value);
-    if (attr.first && numbers == nullptr) {
-      value = std::vector<int64_t>();
-      numbers = std::get_if<std::vector<int64_t>>(&value);
-    }
-    if (attr.first) numbers->resize(std::max(numbers->size(), attr.at + 1), 0);
-    int64_t& number = numbers == nullptr ? std::get<int64_t>(value) : (*numbers)[attr.at];
-    number = attr.first ? first : count;
+    auto* const numbers = std::get_if<std::vector<int64_t>>(&value);
+    (numbers == nullptr ? std::get<int64_t>(value) : (*numbers)[attr.at]) = count;
   }
+  if (divided) node.attrs["first"] = firsts;
+  if (divided) node.attrs["whole"] = wholes;
   return node;
 }
 

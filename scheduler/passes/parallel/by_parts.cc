@@ -11,15 +11,6 @@
 namespace dt::scheduler {
 namespace {
 
-// The rule as if every loop could be cut.
-Sharding WithAllCuts(Sharding rule) {
-  for (LoopIndex loop = 0; loop < rule.loops.size(); ++loop) {
-    if (!rule.loops[loop].cut) rule.order.push_back(loop);
-    rule.loops[loop].cut = true;
-  }
-  return rule;
-}
-
 // The number of parts of each dimension.
 std::vector<DimParts> PartsOf(const Layout& layout) {
   std::vector<DimParts> parts;

@@ -100,7 +100,10 @@ class Position {
     const NodeCut& cut = parallel_.cuts[n];
     const Result<Sharding> rule = ShardingOf(parallel_.graph, parallel_.graph.nodes[n]);
     DT_CHECK(rule.ok());
-    for (const ShardAttr& attr : rule->attrs) SetAttr(node, attr, *rule, cut);
+    for (const ShardAttr& attr : rule->attrs) {
+      if (!attr.first) SetAttr(node, attr, *rule, cut);
+    }
+    SetFirst(node, *rule, cut);
     for (size_t loop = 0; loop < rule->loops.size(); ++loop) {
       const std::vector<int64_t> parts = PartsOf(cut.matrix, cut.loops[loop]);
       const bool samples = rule->loops[loop].extent == Dim{kBatch, 1};
@@ -117,25 +120,54 @@ class Position {
     return range;
   }
 
-  // Positions of a dimension that varies are counted by no attribute: it says -1, or B.
-  void SetAttr(Node& node, const ShardAttr& attr, const Sharding& rule, const NodeCut& cut) const {
-    int64_t first = 0, count = 1;
-    bool divided = false;
-    for (const LoopIndex loop : attr.axis.loops) {
+  // The range of an attribute's loops, as positions of their product, and how many there are.
+  struct Counted {
+    Range range;
+    int64_t whole = 1;
+  };
+  Counted CountOf(const ShardAxis& axis, const Sharding& rule, const NodeCut& cut) const {
+    Counted counted{{0, 1}};
+    int64_t count = 1;
+    for (const LoopIndex loop : axis.loops) {
       const ShardLoop& of = rule.loops[loop];
       if (of.extent.symbol != kConstant) continue;
       const Range range = RangeOf(loop, rule, cut);
-      divided = divided || range.size() != of.extent.times || range.begin != 0;
-      first = first * of.extent.times + range.begin;
+      counted.range.begin = counted.range.begin * of.extent.times + range.begin;
+      counted.whole *= of.extent.times;
       count *= range.size();
     }
-    if (!divided) return;
+    counted.range.end = counted.range.begin + count;
+    return counted;
+  }
+
+  // Positions of a dimension that varies are counted by no attribute: it says -1, or B.
+  void SetAttr(Node& node, const ShardAttr& attr, const Sharding& rule, const NodeCut& cut) const {
+    const Counted counted = CountOf(attr.axis, rule, cut);
+    if (counted.range.size() == counted.whole) return;
     AttrValue& value = node.attrs[attr.name];
-    if (auto* numbers = std::get_if<std::vector<int64_t>>(&value)) {
-      if ((*numbers)[attr.at] >= 0) (*numbers)[attr.at] = attr.first ? first : count;
-    } else {
-      value = attr.first ? first : count;
+    auto* const numbers = std::get_if<std::vector<int64_t>>(&value);
+    if (numbers == nullptr) {
+      value = counted.range.size();
+    } else if ((*numbers)[attr.at] >= 0) {
+      (*numbers)[attr.at] = counted.range.size();
     }
+  }
+
+  // Where this device's part begins, if a constant dimension is divided: `first`, and beside it
+  // `whole`, the lengths of all dimensions.
+  void SetFirst(Node& node, const Sharding& rule, const NodeCut& cut) const {
+    std::vector<int64_t> first, whole;
+    bool divided = false;
+    for (const ShardAttr& attr : rule.attrs) {
+      if (!attr.first) continue;
+      const Counted counted = CountOf(attr.axis, rule, cut);
+      first.push_back(counted.range.begin);
+      whole.push_back(counted.whole);
+      divided = divided || counted.range.size() != counted.whole;
+    }
+    if (!divided) return;
+    node.attrs["first"] = first;
+    node.attrs["whole"] = whole;
   }
 
   const ParallelGraph& parallel_;

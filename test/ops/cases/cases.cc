@@ -80,6 +80,11 @@ void AddNorm(CaseMaker& make) {
   for (CaseInput& input : frozen.inputs) input.smooth = false;
   make.Add("dropout", "dropout", {{"rate", 0.4}}, {{b, Const(21)}});
   make.Add("dropout of fields", "dropout", {{"rate", 0.1}}, {{b, Const(3), Const(11)}});
+  make.Add("dropout of a part", "dropout",
+           {{"rate", 0.3},
+            {"first", std::vector<int64_t>{0, 1, 5}},
+            {"whole", std::vector<int64_t>{0, 6, 30}}},
+           {{b, Const(3), Const(19)}});
   make.Add("dropout in evaluation", "dropout", {{"rate", 0.4}}, {{b, Const(21)}}).run.training =
       false;
 }

@@ -111,9 +111,16 @@ std::vector<Numbers> Dropout(const OpCase& c) {
   const Shape shape = ShapeIn(c, c.inputs[0].shape);
   const size_t places =
       shape[0] == 0 ? 1 : c.inputs[0].values.size() / static_cast<size_t>(shape[0]);
+  const std::vector<int64_t> first = IntsAttr(c.attrs, "first"), whole = IntsAttr(c.attrs, "whole");
   Numbers out = c.inputs[0].values;
   for (size_t i = 0; i < out.size(); ++i) {
-    const size_t place = i % places, in_group = place % 16;
+    size_t place = i % places;
+    if (!first.empty()) {  // Of three dimensions.
+      const auto row = static_cast<int64_t>(place) / shape[2] + first[1];
+      place =
+          static_cast<size_t>(row * whole[2] + static_cast<int64_t>(place) % shape[2] + first[2]);
+    }
+    const size_t in_group = place % 16;
     const PhiloxBlock block =
         Philox(key, c.run.first_sample + i / places, place / 16 * 4 + in_group % 8 / 2);
     const uint32_t bits = block[2 * (in_group / 8) + in_group % 2];

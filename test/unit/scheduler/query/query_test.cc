@@ -57,6 +57,17 @@ TEST(Query, AllStrategies) {
   EXPECT_EQ(answer["strategies"], Answer::parse("[[[1,1]],[[1,2]],[[2,1]],[[2,2]],[[4,1]]]"));
 }
 
+TEST(Query, AnOperatorByParts) {
+  const Answer answer =
+      Ask(R"({"op": "softmax", "shapes": [[4, 6]], "strategy": [[2, 3]], "devices": 6})");
+  EXPECT_EQ(answer["outputs"][0]["slice"], Answer({2, 2})) << answer;
+  EXPECT_EQ(answer["outputs"][0]["partial"], Answer::array());
+  ASSERT_EQ(answer["communication"].size(), 2U);
+  EXPECT_EQ(answer["communication"][0]["reduce"], "max");
+  EXPECT_EQ(answer["communication"][1]["reduce"], "sum");
+  EXPECT_EQ(answer["communication"][1]["groups"], Answer({{0, 1, 2}, {3, 4, 5}}));
+}
+
 TEST(Query, Redistributions) {
   const Answer answer = Ask(R"({"from": {"device_matrix": [4], "map": [0, -1]}, "shape": [8, 8],
                                "to": {"device_matrix": [4], "map": [-1, 0]}})");
@@ -143,7 +154,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "dimensions"},
         Mistake{R"({"op": "relu", "shapes": [[2, 3]], "devices": 2, "strategy": [[2, -1]]})",
                 "parts"},
-        Mistake{R"({"op": "softmax", "shapes": [[2, 4]], "devices": 2, "strategy": [[1, 2]]})",
+        Mistake{R"({"op": "top_k", "shapes": [[2, 4]], "devices": 2, "strategy": [[1, 2]],
+                    "attrs": {"k": 2}})",
                 "whole"},
         Mistake{R"({"loops": "ab", "shapes": [[2, 4]], "devices": 2, "strategy": [[1, 2]]})",
                 "loops"},
@@ -163,8 +175,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Query, AWrongStrategyNamesTheNodeAndTheNearest) {
   const Answer answer = Ask(R"({"graph": {"values": {"x": {"shape": [4, 6], "kind": "input"}},
-      "nodes": [{"name": "a", "op": "softmax", "inputs": ["x"], "outputs": ["y"],
-                 "strategy": [[1, 2]]}]}, "devices": 2})");
+      "nodes": [{"name": "a", "op": "top_k", "inputs": ["x"], "outputs": ["y", "z"],
+                 "attrs": {"k": 2}, "strategy": [[1, 2]]}]}, "devices": 2})");
   EXPECT_EQ(answer["error"]["node"], "a") << answer;
   EXPECT_EQ(answer["error"]["nearest"], Answer::parse("[[1,1]]"));
 }

@@ -80,7 +80,7 @@ TEST(DumpPlan, JsonHasSubgraphsAndMemory) {
   EXPECT_EQ(json["evaluate"].size(), 0u);
   EXPECT_EQ(json["slots"], nlohmann::json({nullptr, nullptr, 0, 1}));
   EXPECT_EQ(json["nodes"].size(), 2u);
-  EXPECT_EQ(json["nodes"][0]["loops"], "*k,kn->*n");
+  EXPECT_EQ(json["nodes"][0]["loops"], "&*k,&kn->*n");
   EXPECT_FALSE(nlohmann::json::parse(DumpPlan(Cut(), DumpFormat::kJson, "")).contains("slots"));
 }
 

@@ -155,20 +155,22 @@ TEST_P(ParallelModel, ProductsAreDivided) {
   }
 }
 
-// Rows of softmax, layer norm and L2 norm are divided, over devices that also divide the samples.
+// Rows of softmax, layer norm, dropout and L2 norm are divided, over devices that also divide the
+// samples.
 TEST(ParallelGraph, NodesByParts) {
   const JobConfig job =
       TinyJob({TinyNode("a", "dense", {"I1"}, {{"units", int64_t{10}}}),
-               TinyNode("norm", "layer_norm", {"a"}), TinyNode("soft", "softmax", {"norm"}),
-               TinyNode("unit", "l2_normalize", {"soft"}),
+               TinyNode("norm", "layer_norm", {"a"}),
+               TinyNode("drop", "dropout", {"norm"}, {{"rate", 0.3}}),
+               TinyNode("soft", "softmax", {"drop"}), TinyNode("unit", "l2_normalize", {"soft"}),
                TinyNode("c", "dense", {"unit"}, {{"units", int64_t{1}}})});
   for (const uint32_t columns : {2U, 3U, 4U}) {
     Equality equality(job, 7);
     for (const uint32_t rows : {1U, 2U}) {
       const Strategy cut = {{{rows}, {columns}}};
       const std::string norm = NodesOf(equality.graph(), "layer_norm")[0];
-      const auto communication =
-          equality.Expect(rows * columns, {{norm, cut}, {"soft", cut}, {"unit", cut}});
+      const auto communication = equality.Expect(
+          rows * columns, {{norm, cut}, {"drop", cut}, {"soft", cut}, {"unit", cut}});
       if (HasFailure()) return;
       // Two of layer norm, two of softmax, one of L2 norm, and those of their gradients.
       EXPECT_GE(communication.at("all_reduce"), 5U);

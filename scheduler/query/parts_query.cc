@@ -1,0 +1,90 @@
+#include "scheduler/query/parts_query.h"
+
+#include "ops/op_spec.h"
+#include "scheduler/passes/parallel/parallel_graph.h"
+
+namespace dt::scheduler {
+namespace {
+
+// The communication nodes of a graph, in order.
+Json CommunicationOf(const ParallelGraph& parallel) {
+  Json steps = Json::array();
+  for (NodeIndex n = 0; n < parallel.graph.nodes.size(); ++n) {
+    const Node& node = parallel.graph.nodes[n];
+    if (TraitsOf(node.op).kind != OpKind::kCommunication) continue;
+    AxisList axes;
+    for (const int64_t axis : IntsAttr(node.attrs, "axes")) {
+      axes.push_back(static_cast<AxisIndex>(axis));
+    }
+    const DeviceMatrix& matrix = parallel.cuts[n].matrix;
+    Json step = {{"op", node.op == "all_reduce"       ? "AllReduce"
+                        : node.op == "reduce_scatter" ? "ReduceScatter"
+                        : node.op == "all_gather"     ? "AllGather"
+                        : node.op == "all_to_all"     ? "AllToAll"
+                                                      : "Split"},
+                 {"node", parallel.graph.nodes[n].name}};
+    if (node.op == "all_reduce" || node.op == "reduce_scatter") {
+      step["reduce"] = TextAttr(node.attrs, "reduce", "sum");
+    }
+    if (node.op != "all_reduce") step["dim"] = IntAttr(node.attrs, "dim", 0);
+    step["groups"] = GroupsJson(GroupsAlong(matrix, axes), Layout());
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+// A graph of the node alone.
+Graph GraphOf(const QueryNode& of) {
+  Graph graph;
+  Node node = of.as_node;
+  node.inputs.clear();
+  for (size_t i = 0; i < of.inputs.size(); ++i) {
+    Value value;
+    value.name = fmt::format("input{}", i);
+    value.shape = of.inputs[i];
+    value.kind = ValueKind::kParameter;
+    node.inputs.push_back(graph.AddValue(std::move(value)));
+  }
+  const NodeIndex index = graph.AddNode(std::move(node), of.outputs.size());
+  for (size_t o = 0; o < of.outputs.size(); ++o) {
+    graph.values[graph.nodes[index].outputs[o]].shape = of.outputs[o];
+  }
+  return graph;
+}
+
+bool HasParts(const QueryNode& node) {
+  const OpSpec* const op = FindOp(node.as_node.op);
+  return op != nullptr && op->by_parts != nullptr;
+}
+
+}  // namespace
+
+std::optional<NodeInParts> InParts(const PartsQuestion& question) {
+  if (!HasParts(question.node)) return std::nullopt;
+  const Sharding rule = WithAllCuts(question.node.rule);
+  const auto cut = CutOf(rule, question.strategy, question.devices);
+  if (!std::holds_alternative<NodeCut>(cut)) return std::nullopt;
+  const Graph graph = GraphOf(question.node);
+  Strategies strategies = {{graph.nodes[0].name, question.strategy}};
+  const Result<Graph> parts = ByParts(graph, question.devices, strategies);
+  if (!parts.ok()) return std::nullopt;
+  const Result<ParallelGraph> parallel = Parallelized(
+      *parts, {.devices = question.devices, .strategies = strategies, .samples = question.batch});
+  if (!parallel.ok()) return std::nullopt;
+  NodeInParts answer;
+  answer.cut = std::get<NodeCut>(cut);
+  answer.layouts = LayoutsOf(rule, answer.cut);
+  answer.communication = CommunicationOf(*parallel);
+  return answer;
+}
+
+std::vector<Strategy> AllStrategies(const QueryNode& node, uint32_t devices) {
+  const Sharding rule = HasParts(node) ? WithAllCuts(node.rule) : node.rule;
+  std::vector<Strategy> strategies;
+  for (const std::vector<uint32_t>& parts : AllParts(rule, devices)) {
+    strategies.push_back(StrategyOf(rule, CutOfParts(rule, parts, devices)));
+  }
+  return strategies;
+}
+
+}  // namespace dt::scheduler
