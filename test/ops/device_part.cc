@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "test/support/positions.h"
+
 namespace dt::test {
 namespace {
 
@@ -25,23 +27,6 @@ std::vector<HostTensor> RunNode(const Node& node, std::vector<HostTensor>& input
   KernelContext context{node, in, out, run, pool, scratch};
   FindKernel(node.op)(context);
   return outputs;
-}
-
-// Calls f(position in the part, position in the whole) for every element of a part.
-template <class F>
-void ForEach(const std::vector<std::vector<int64_t>>& positions, const Shape& whole, const F& f) {
-  for (const auto& dimension : positions) {
-    if (dimension.empty()) return;
-  }
-  std::vector<size_t> index(positions.size(), 0);
-  for (size_t n = 0;; ++n) {
-    int64_t flat = 0;
-    for (size_t d = 0; d < positions.size(); ++d) flat = flat * whole[d] + positions[d][index[d]];
-    f(n, static_cast<size_t>(flat));
-    size_t d = positions.size();
-    while (d > 0 && ++index[d - 1] == positions[d - 1].size()) index[--d] = 0;
-    if (d == 0) return;
-  }
 }
 
 }  // namespace
@@ -116,21 +101,17 @@ std::vector<int64_t> DevicePart::PositionsOf(const ShardAxis& axis, const Places
     const Range lists = RangeOf(axis.loops[0]);
     all = {{EndBefore(lists.begin), EndBefore(lists.end)}};
   }
-  std::vector<int64_t> positions;
-  for (const Range& range : all) {
-    for (int64_t p = range.begin; p < range.end; ++p) positions.push_back(p);
-  }
-  return positions;
+  return ListOf(all);
 }
 
 void DevicePart::ForEachPlace(const ShardTensor& tensor, const Layout& layout, const Shape& whole,
                               const std::function<void(size_t, size_t)>& f) const {
   const dt::Slice slice = SliceOf(layout, whole, device_);
-  std::vector<std::vector<int64_t>> positions;
+  Positions positions;
   for (size_t d = 0; d < whole.size(); ++d) {
     positions.push_back(PositionsOf(tensor.axes[d], slice[d]));
   }
-  ForEach(positions, whole, f);
+  ForEachPosition(positions, whole, f);
 }
 
 double DevicePart::ShareWithout(const ShardTensor& tensor) const {
@@ -184,15 +165,13 @@ HostTensor DevicePart::Slice(size_t input) const {
   const ShardTensor& rule = whole_.rule().inputs[input];
   const HostTensor& of = whole_.before()[input];
   const dt::Slice slice = SliceOf(layouts_.inputs[input], of.shape, device_);
-  std::vector<std::vector<int64_t>> positions;
-  Shape shape;
+  Positions positions;
   for (size_t d = 0; d < of.shape.size(); ++d) {
     positions.push_back(PositionsOf(rule.axes[d], slice[d]));
-    shape.push_back(std::ssize(positions.back()));
   }
-  HostTensor part = HostTensor::Of(of.dtype, shape);
+  HostTensor part = HostTensor::Of(of.dtype, LengthsOf(positions));
   const size_t size = SizeOf(of.dtype);
-  ForEach(positions, of.shape, [&](size_t to, size_t from) {
+  ForEachPosition(positions, of.shape, [&](size_t to, size_t from) {
     std::memcpy(part.bytes.data() + to * size, of.bytes.data() + from * size, size);
   });
   if (of.dtype != DType::kU32) return part;

@@ -5,37 +5,18 @@
 
 #include <gtest/gtest.h>
 
+#include "test/support/positions.h"
+
 namespace dt::test {
 namespace {
 
 using Kind = RedistributionKind;
 
-// Calls f(index in the box, index in the tensor) for every element of a product of places.
-template <class F>
-void ForEach(const Slice& slice, const Shape& shape, const F& f) {
-  std::vector<std::vector<int64_t>> places;
-  for (const Places& of : slice) {
-    places.emplace_back();
-    for (const Range& range : of) {
-      for (int64_t i = range.begin; i < range.end; ++i) places.back().push_back(i);
-    }
-    if (places.back().empty()) return;
-  }
-  std::vector<size_t> at(places.size(), 0);
-  for (size_t n = 0;; ++n) {
-    int64_t flat = 0;
-    for (size_t d = 0; d < places.size(); ++d) flat = flat * shape[d] + places[d][at[d]];
-    f(n, static_cast<size_t>(flat));
-    size_t d = places.size();
-    while (d > 0 && ++at[d - 1] == places[d - 1].size()) at[--d] = 0;
-    if (d == 0) return;
-  }
-}
-
 LocalTensor Cut(const LocalTensor& of, const Slice& slice) {
   LocalTensor part{ShapeOf(slice), {}};
   part.values.resize(static_cast<size_t>(ElementCount(part.shape)));
-  ForEach(slice, of.shape, [&](size_t to, size_t from) { part.values[to] = of.values[from]; });
+  ForEachPosition(PositionsIn(slice), of.shape,
+                  [&](size_t to, size_t from) { part.values[to] = of.values[from]; });
   return part;
 }
 
@@ -109,8 +90,8 @@ LocalTensor JoinedAlong(const std::vector<LocalTensor>& parts, size_t dim) {
     Slice slice = WholeOf(joined.shape);
     const int64_t end = begin + part.shape[dim];
     slice[dim] = begin == end ? Places() : Places{{begin, end}};
-    ForEach(slice, joined.shape,
-            [&](size_t from, size_t to) { joined.values[to] = part.values[from]; });
+    ForEachPosition(PositionsIn(slice), joined.shape,
+                    [&](size_t from, size_t to) { joined.values[to] = part.values[from]; });
     begin = end;
   }
   return joined;
@@ -171,8 +152,8 @@ void HeldTensor::Send(const RedistributionStep& step, std::map<uint32_t, LocalTe
   for (const BoxMove& move : step.transfer.moves) {
     const LocalTensor box = Cut(local_.at(move.from), Inside(move.box, from.at(move.from)));
     LocalTensor& target = after.at(move.to);
-    ForEach(Inside(move.box, to.at(move.to)), target.shape,
-            [&](size_t e, size_t at) { target.values[at] = box.values[e]; });
+    ForEachPosition(PositionsIn(Inside(move.box, to.at(move.to))), target.shape,
+                    [&](size_t e, size_t at) { target.values[at] = box.values[e]; });
     if (move.from == move.to) continue;
     sent[move.from] += Size(box);
     received[move.to] += Size(box);

@@ -8,43 +8,15 @@
 
 #include "ops/op_spec.h"
 #include "test/support/held_tensor.h"
+#include "test/support/positions.h"
 
 namespace dt::test {
 namespace {
 
-using Positions = std::vector<std::vector<int64_t>>;  // By dimension.
-
-std::vector<int64_t> ListOf(const Places& places) {
-  std::vector<int64_t> list;
-  for (const Range& range : places) {
-    for (int64_t p = range.begin; p < range.end; ++p) list.push_back(p);
-  }
-  return list;
-}
-
-// Calls f(position in the part, position in the whole).
-template <class F>
-void ForEach(const Positions& positions, const Shape& whole, const F& f) {
-  for (const auto& dimension : positions) {
-    if (dimension.empty()) return;
-  }
-  std::vector<size_t> at(positions.size(), 0);
-  for (size_t n = 0;; ++n) {
-    int64_t flat = 0;
-    for (size_t d = 0; d < positions.size(); ++d) flat = flat * whole[d] + positions[d][at[d]];
-    f(n, static_cast<size_t>(flat));
-    size_t d = positions.size();
-    while (d > 0 && ++at[d - 1] == positions[d - 1].size()) at[--d] = 0;
-    if (d == 0) return;
-  }
-}
-
 HostTensor Cut(const HostTensor& of, const Positions& positions) {
-  Shape shape;
-  for (const auto& dimension : positions) shape.push_back(std::ssize(dimension));
-  HostTensor part = HostTensor::Of(of.dtype, shape);
+  HostTensor part = HostTensor::Of(of.dtype, LengthsOf(positions));
   const size_t size = SizeOf(of.dtype);
-  ForEach(positions, of.shape, [&](size_t to, size_t from) {
+  ForEachPosition(positions, of.shape, [&](size_t to, size_t from) {
     std::memcpy(part.bytes.data() + to * size, of.bytes.data() + from * size, size);
   });
   return part;
@@ -60,8 +32,7 @@ Positions PositionsOf(const Layout& layout, const SymShape& symbols, const Shape
     const int64_t samples = shape[d] / symbols[d].times;
     full[d] = (samples + devices - 1) / devices * devices * symbols[d].times;
   }
-  Positions positions;
-  for (const Places& places : SliceOf(layout, full, device)) positions.push_back(ListOf(places));
+  Positions positions = PositionsIn(SliceOf(layout, full, device));
   for (size_t d = 0; d < shape.size(); ++d) {
     std::erase_if(positions[d], [&](int64_t p) { return p >= shape[d]; });
   }
@@ -368,11 +339,9 @@ HostTensor Lockstep::Joined(ValueIndex value, const Shape& whole) const {
     if (rows) {
       positions[0] = own_rows_[i][static_cast<size_t>(table - parallel_.graph.tables.begin())];
     }
-    Shape local;
-    for (const auto& dimension : positions) local.push_back(std::ssize(dimension));
-    EXPECT_EQ(part.shape, local) << parallel_.graph.value(value).name;
-    ForEach(positions, whole,
-            [&](size_t from, size_t to) { joined.set(to, joined.at(to) + part.at(from)); });
+    EXPECT_EQ(part.shape, LengthsOf(positions)) << parallel_.graph.value(value).name;
+    ForEachPosition(positions, whole,
+                    [&](size_t from, size_t to) { joined.set(to, joined.at(to) + part.at(from)); });
   }
   return joined;
 }
