@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "scheduler/parallel/graph_layouts.h"
+#include "scheduler/query/parts_query.h"
 #include "scheduler/query/query_node.h"
 
 namespace dt::scheduler {
@@ -28,7 +29,8 @@ std::vector<std::string> ReadNames(const Json& node, const char* member) {
 // Reads the graph of a question. Dimension 0 of the inputs is the batch if they agree in it.
 class GraphReader {
  public:
-  GraphReader(const Json& graph, bool with_batch) : graph_(graph) {
+  GraphReader(const Json& graph, uint32_t devices, bool with_batch) : graph_(graph) {
+    problem.devices = devices;
     const Json& values = Member(graph, "values");
     if (!values.is_object()) throw QueryError("question", "\"values\" is no object");
     if (with_batch) FindBatch(values);
@@ -142,8 +144,48 @@ class GraphReader {
       node.outputs.push_back(static_cast<ValueIndex>(problem.values.size()));
       Add(outputs[o], {}, read.outputs[o]);
     }
+    if (node.strategy) {
+      if (auto parts =
+              PartsOf({read, *node.strategy, problem.devices, std::max<int64_t>(batch, 1)})) {
+        AddParts(node, *parts);
+        return;
+      }
+    }
     nodes.push_back(std::move(read));
     problem.nodes.push_back(std::move(node));
+  }
+
+  // A node by parts: all of its parts, of which the last one has its name.
+  void AddParts(const LayoutNode& whole, const NodeParts& parts) {
+    std::vector<ValueIndex> numbers = whole.inputs;
+    numbers.insert(numbers.end(), whole.outputs.begin(), whole.outputs.end());
+    for (ValueIndex v = static_cast<ValueIndex>(numbers.size()); v < parts.graph.values.size();
+         ++v) {
+      numbers.push_back(static_cast<ValueIndex>(problem.values.size()));
+      Add(whole.name + "/" + parts.graph.value(v).name, {}, parts.graph.value(v).shape);
+    }
+    for (const Node& part : parts.graph.nodes) {
+      LayoutNode node;
+      node.name = whole.name + part.name.substr(part.name.find('.') == part.name.npos
+                                                    ? part.name.size()
+                                                    : part.name.find('.'));
+      const Result<Sharding> rule = ShardingOf(parts.graph, part);
+      CheckOk(rule.status(), "shapes");
+      QueryNode read{.as_node = part, .rule = *rule, .inputs = {}, .outputs = {}};
+      for (const ValueIndex v : part.inputs) {
+        node.inputs.push_back(numbers[v]);
+        read.inputs.push_back(parts.graph.value(v).shape);
+      }
+      for (const ValueIndex v : part.outputs) {
+        node.outputs.push_back(numbers[v]);
+        read.outputs.push_back(parts.graph.value(v).shape);
+      }
+      node.rule = *rule;
+      node.strategy = parts.strategies.at(part.name);
+      if (&part == &parts.graph.nodes.back()) node.out = whole.out;
+      nodes.push_back(std::move(read));
+      problem.nodes.push_back(std::move(node));
+    }
   }
 
   const Json& graph_;
@@ -283,13 +325,13 @@ class GraphAnswer {
   DeviceIndex device_ = 0;
 };
 
-GraphReader ReadGraph(const Json& graph) {
+GraphReader ReadGraph(const Json& graph, uint32_t devices) {
   try {
-    return {graph, true};
+    return {graph, devices, true};
   } catch (const QueryError& error) {
     if (error.problem.rule != "shapes" && error.problem.rule != "loops") throw;
     try {
-      return {graph, false};
+      return {graph, devices, false};
     } catch (const QueryError&) {
     }
     throw;
@@ -299,8 +341,7 @@ GraphReader ReadGraph(const Json& graph) {
 }  // namespace
 
 Json AnswerGraph(const Json& question) {
-  GraphReader graph = ReadGraph(Member(question, "graph"));
-  graph.problem.devices = ReadDevices(question);
+  GraphReader graph = ReadGraph(Member(question, "graph"), ReadDevices(question));
   if (question.contains("all_to_all")) graph.problem.all_to_all = question["all_to_all"] == true;
   std::vector<NodeProblem> problems;
   const GraphLayouts layouts = FindLayouts(graph.problem, problems);

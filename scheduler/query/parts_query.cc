@@ -1,7 +1,6 @@
 #include "scheduler/query/parts_query.h"
 
 #include "ops/op_spec.h"
-#include "scheduler/passes/parallel/parallel_graph.h"
 
 namespace dt::scheduler {
 namespace {
@@ -59,20 +58,26 @@ bool HasParts(const QueryNode& node) {
 
 }  // namespace
 
-std::optional<NodeInParts> InParts(const PartsQuestion& question) {
+std::optional<NodeParts> PartsOf(const PartsQuestion& question) {
   if (!HasParts(question.node)) return std::nullopt;
-  const Sharding rule = WithAllCuts(question.node.rule);
-  const auto cut = CutOf(rule, question.strategy, question.devices);
-  if (!std::holds_alternative<NodeCut>(cut)) return std::nullopt;
   const Graph graph = GraphOf(question.node);
-  Strategies strategies = {{graph.nodes[0].name, question.strategy}};
-  const Result<Graph> parts = ByParts(graph, question.devices, strategies);
-  if (!parts.ok()) return std::nullopt;
+  NodeParts parts{.graph = {}, .strategies = {{graph.nodes[0].name, question.strategy}}};
+  Result<Graph> written = ByParts(graph, question.devices, parts.strategies);
+  if (!written.ok() || written->nodes.size() == 1) return std::nullopt;
+  parts.graph = *std::move(written);
+  return parts;
+}
+
+std::optional<NodeInParts> InParts(const PartsQuestion& question) {
+  const std::optional<NodeParts> parts = PartsOf(question);
+  if (!parts) return std::nullopt;
   const Result<ParallelGraph> parallel = Parallelized(
-      *parts, {.devices = question.devices, .strategies = strategies, .samples = question.batch});
+      parts->graph,
+      {.devices = question.devices, .strategies = parts->strategies, .samples = question.batch});
   if (!parallel.ok()) return std::nullopt;
+  const Sharding rule = WithAllCuts(question.node.rule);
   NodeInParts answer;
-  answer.cut = std::get<NodeCut>(cut);
+  answer.cut = std::get<NodeCut>(CutOf(rule, question.strategy, question.devices));
   answer.layouts = LayoutsOf(rule, answer.cut);
   answer.communication = CommunicationOf(*parallel);
   return answer;

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "scheduler/passes/parallel/parallel_graph.h"
 #include "scheduler/query/query_node.h"
 
 namespace dt::scheduler {
@@ -19,8 +20,17 @@ struct PartsQuestion {
   uint32_t devices = 1;
   int64_t batch = 1;
 };
-// Nothing if the operator cannot be written by parts, or these cannot follow the strategy either.
+// Nothing if the operator can follow the strategy as it is, or cannot be written by parts, or these
+// cannot follow it either.
 std::optional<NodeInParts> InParts(const PartsQuestion& question);
+
+// The parts as a graph: its first values are the node's inputs, then come its outputs; parts are
+// named after the operator.
+struct NodeParts {
+  Graph graph;
+  Strategies strategies;
+};
+std::optional<NodeParts> PartsOf(const PartsQuestion& question);
 
 // All strategies, including those that only parts can follow.
 std::vector<Strategy> AllStrategies(const QueryNode& node, uint32_t devices);

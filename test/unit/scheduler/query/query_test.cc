@@ -124,6 +124,24 @@ TEST(Query, AGraph) {
   EXPECT_EQ(answer["parameters"]["V"]["optimizer_group"], Answer());
 }
 
+TEST(Query, AGraphWithANodeByParts) {
+  const Answer answer = Ask(R"({"graph": {"values": {"x": {"shape": [4, 6], "kind": "input"}},
+      "nodes": [{"name": "a", "op": "softmax", "inputs": ["x"], "outputs": ["y"],
+                 "strategy": [[1, 2]]},
+                {"name": "b", "op": "relu", "inputs": ["y"], "outputs": ["z"],
+                 "strategy": [[1, 2]]}]}, "devices": 2})");
+  ASSERT_TRUE(answer.contains("nodes")) << answer;
+  EXPECT_EQ(answer["nodes"].back()["name"], "b");
+  EXPECT_EQ(answer["nodes"][answer["nodes"].size() - 2]["name"], "a");
+  EXPECT_EQ(answer["nodes"][0]["name"], "a.reduce_max");
+  // The maximum and the sum.
+  size_t reductions = 0;
+  for (const Answer& change : answer["redistributions"]) {
+    reductions += change["operators"][0]["kind"] == "AllReduce";
+  }
+  EXPECT_EQ(reductions, 2U) << answer;
+}
+
 struct Mistake {
   const char* question;
   const char* rule;
