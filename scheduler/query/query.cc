@@ -35,6 +35,9 @@ std::string AnswerQuery(std::string_view line) {
     answer = ErrorJson(error);
   } catch (const Json::exception& error) {
     answer = ErrorJson({"question", std::string("the line is no JSON that fits: ") + error.what()});
+  } catch (const std::exception& error) {
+    // A rule of shapes reads an attribute that the question lacks.
+    answer = ErrorJson({"attrs", std::string("the attributes do not fit: ") + error.what()});
   }
   return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -119,6 +119,11 @@ QueryNode ReadOperator(const Json& question, std::vector<SymShape> inputs) {
 }  // namespace
 
 QueryNode ReadNode(const Json& question, std::vector<SymShape> inputs) {
+  for (const SymShape& shape : inputs) {
+    for (const Dim& dim : shape) {
+      if (dim.times < 1) throw QueryError("shape", "a node's inputs have 1 or more of everything");
+    }
+  }
   if (question.contains("op")) return ReadOperator(question, std::move(inputs));
   const Json& loops = Member(question, "loops");
   if (!loops.is_string()) throw QueryError("loops", "\"loops\" is no text");

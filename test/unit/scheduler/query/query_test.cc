@@ -175,6 +175,10 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{R"({"op": "top_k", "shapes": [[2, 4]], "devices": 2, "strategy": [[1, 2]],
                     "attrs": {"k": 2}})",
                 "whole"},
+        Mistake{R"({"op": "split_heads", "shapes": [[2, 4, 0]], "devices": 2, "enumerate": true})",
+                "shape"},
+        Mistake{R"({"op": "update", "shapes": [[2, 4]], "devices": 2, "enumerate": true})",
+                "attrs"},
         Mistake{R"({"loops": "ab", "shapes": [[2, 4]], "devices": 2, "strategy": [[1, 2]]})",
                 "loops"},
         Mistake{
