@@ -154,7 +154,7 @@ class Search {
 
 }  // namespace
 
-LayoutPath ShortestPath(const Refinement& refinement, const Join join, bool all_to_all) {
+LayoutPath ShortestPath(const Refinement& refinement, Join join, bool all_to_all) {
   const LayoutMoves moves(refinement, all_to_all);
   const CutState start{refinement.from, refinement.from_partial};
   if (start == moves.goal()) return {};
@@ -167,7 +167,7 @@ LayoutPath ShortestPath(const Refinement& refinement, const Join join, bool all_
   return found ? PathOf(refinement, join, *found) : known;
 }
 
-LayoutPath GatherAndSplit(const Refinement& refinement, const Join join) {
+LayoutPath GatherAndSplit(const Refinement& refinement, Join join) {
   const LayoutMoves moves(refinement, false);
   CutState state{refinement.from, refinement.from_partial};
   std::vector<LayoutMove> path;

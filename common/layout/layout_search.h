@@ -21,9 +21,9 @@ struct LayoutPath {
 // the result is the path found by always taking the first move that brings a dimension nearer to
 // its goal, in ascending order of dimensions, and, if there is none, by joining the first
 // dimension that has another cut than its goal.
-LayoutPath ShortestPath(const Refinement& refinement, const Join join, bool all_to_all);
+LayoutPath ShortestPath(const Refinement& refinement, Join join, bool all_to_all);
 
 // Everything is joined, then divided again.
-LayoutPath GatherAndSplit(const Refinement& refinement, const Join join);
+LayoutPath GatherAndSplit(const Refinement& refinement, Join join);
 
 }  // namespace dt

@@ -32,7 +32,7 @@ bool IsCommunication(const RedistributionStep& step) {
   return step.kind != Kind::kSplit && step.kind != Kind::kReshape;
 }
 
-// What a sequence costs. Adds up the elements of each rank.
+// Adds up the elements that each rank receives or sends in a sequence.
 class Meter {
  public:
   explicit Meter(const ShapedLayout& from) : layout_(&from.layout), shape_(&from.shape) {}

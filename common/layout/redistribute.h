@@ -44,7 +44,7 @@ struct RedistributionOptions {
   int64_t element_bytes = 4;
   bool boxes = true;       // False: no SendRecv, where the steps serve for other extents too.
   double latency = 20e-6;  // Seconds for each communication.
-  double bytes_per_second = 10e9;  // Of the slowest link.
+  double bytes_per_second = 10e9;  // The rate of the slowest link.
 };
 
 // The sequence with the least bytes; among these the one with the fewest steps; among these the

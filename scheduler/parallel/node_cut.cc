@@ -18,7 +18,7 @@ bool HasConstantFactors(const Sharding& rule, const ShardAxis& axis) {
                      [&](LoopIndex loop) { return rule.loops[loop].extent.symbol == kConstant; });
 }
 
-// Of the dimensions that vary, only samples are cut.
+// A loop of varying length may be cut only if it runs over the samples.
 bool MayCut(const Sharding& rule, LoopIndex loop) {
   const Dim& extent = rule.loops[loop].extent;
   const bool samples = extent == Dim{kBatch, 1};

@@ -48,8 +48,8 @@ Strategy StrategyOf(const Sharding& rule, const NodeCut& cut);
 // Every number of parts for each loop such that their product divides `devices` and no constant
 // loop has more parts than iterations; in lexicographic order.
 std::vector<std::vector<uint32_t>> AllParts(const Sharding& rule, uint32_t devices);
-// Of these, the strategy that differs least from a wrong one: by the logarithms of parts, then the
-// one with most parts, then the first.
+// The valid strategy that differs least from a wrong one, by the sum of differences of logarithms
+// of parts. Among equals the one with most parts, then the first in the order of AllParts.
 std::optional<Strategy> NearestStrategy(const Sharding& rule, const Strategy& wrong,
                                         uint32_t devices);
 

@@ -232,7 +232,7 @@ class GraphAnswer {
       for (size_t i = 0; i < layouts_.inputs[n].size(); ++i) {
         const uint32_t change = layouts_.inputs[n][i].change;
         if (change == kNone) continue;
-        // What `out` asks for has been done by the producer.
+        // The producer has already done the changes that `out` asks for.
         const uint32_t done = layouts_.at_producer[graph_.problem.nodes[n].inputs[i]];
         Json steps = StepsTo(change, done);
         if (steps.empty()) continue;

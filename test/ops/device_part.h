@@ -1,4 +1,4 @@
-// What one device computes of a node that is cut, in memory.
+// Runs the part of a node that one device computes, in memory.
 #pragma once
 
 #include <functional>

@@ -29,11 +29,10 @@ class MemoryMesh : public Mesh {
   uint32_t size() const override { return hub_->ranks; }
 
   Status Begin(const MessageTag& tag, std::string_view operation) override {
-    tag_ = tag;
     operation_ = operation;
     awaited_.clear();
-    sent_.assign(size() * kChannels, 0);
-    received_.assign(size() * kChannels, 0);
+    sent_.Begin(tag, size());
+    received_.Begin(tag, size());
     deadline_ = SystemClock().Now() + limits_.timeout;
     return OkStatus();
   }
@@ -43,13 +42,13 @@ class MemoryMesh : public Mesh {
       MutexLock lock(hub_->mutex);
       for (const Outgoing& out : send) {
         if (out.bytes.empty()) continue;
-        const uint64_t slot = NextSlot(sent_, out);
+        const uint64_t slot = sent_.NextSlot(out.rank, out.channel);
         hub_->messages[{rank_, out.rank, slot}].emplace_back(out.bytes.begin(), out.bytes.end());
       }
     }
     hub_->arrived.NotifyAll();
     for (const Incoming& in : receive) {
-      const uint64_t slot = in.bytes.empty() ? 0 : NextSlot(received_, in);
+      const uint64_t slot = in.bytes.empty() ? 0 : received_.NextSlot(in.rank, in.channel);
       awaited_.push_back({in, slot});
     }
     return OkStatus();
@@ -73,13 +72,6 @@ class MemoryMesh : public Mesh {
     Incoming in;  // Without bytes once it has arrived.
     uint64_t slot = 0;
   };
-
-  template <class Message>
-  uint64_t NextSlot(std::vector<uint32_t>& counts, const Message& message) const {
-    uint32_t& count = counts[message.rank * kChannels + message.channel];
-    DT_CHECK(count < kMessagesMax);
-    return tag_.SlotOf(message.channel, count++);
-  }
 
   Status Receive(const Awaited& message) {
     const Incoming& in = message.in;
@@ -110,11 +102,10 @@ class MemoryMesh : public Mesh {
   const uint32_t rank_;
   const MeshLimits limits_;
   // The call under way.
-  MessageTag tag_;
   std::string operation_;
   TimePoint deadline_;
   std::vector<Awaited> awaited_;
-  std::vector<uint32_t> sent_, received_;  // Messages so far, by rank and channel.
+  MessageCounts sent_, received_;
 };
 
 }  // namespace

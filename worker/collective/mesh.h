@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
@@ -48,6 +49,25 @@ struct MessageTag {
 };
 // Between two ranks, in one direction, one call and one channel.
 inline constexpr uint32_t kMessagesMax = 1U << 19;
+
+// Counts the messages of a call in one direction, by peer and channel.
+class MessageCounts {
+ public:
+  void Begin(const MessageTag& tag, uint32_t ranks) {
+    tag_ = tag;
+    counts_.assign(ranks * kChannels, 0);
+  }
+  // The slot of the next message to or from a rank.
+  uint64_t NextSlot(uint32_t rank, uint32_t channel) {
+    uint32_t& count = counts_[rank * kChannels + channel];
+    DT_CHECK(count < kMessagesMax);
+    return tag_.SlotOf(channel, count++);
+  }
+
+ private:
+  MessageTag tag_;
+  std::vector<uint32_t> counts_;
+};
 
 class Mesh {
  public:

@@ -144,10 +144,9 @@ class GlooMesh : public Mesh {
     if (!broken_.ok()) return broken_;
     // Not earlier: until all ranks agree that they have connected, a peer may be a stranger.
     if (!farewells_) farewells_.emplace(options_.rank, options_.size, *context_);
-    tag_ = tag;
     operation_ = operation;
-    sent_.assign(options_.size * kChannels, 0);
-    received_.assign(options_.size * kChannels, 0);
+    sent_.Begin(tag, options_.size);
+    received_.Begin(tag, options_.size);
     senders_.clear();
     arrived_.clear();
     receivers_.clear();
@@ -219,23 +218,16 @@ class GlooMesh : public Mesh {
     return std::max(milliseconds(1), InMs(deadline_ - SystemClock().Now()));
   }
 
-  template <class Message>
-  uint64_t NextSlot(std::vector<uint32_t>& counts, const Message& message) const {
-    uint32_t& count = counts[message.rank * kChannels + message.channel];
-    DT_CHECK(count < kMessagesMax);
-    return tag_.SlotOf(message.channel, count++);
-  }
-
   Status PostReceive(const Incoming& in) {
     if (in.bytes.empty()) return watch_.AddReceive(nullptr, {});
-    const uint64_t slot = NextSlot(received_, in);
+    const uint64_t slot = received_.NextSlot(in.rank, in.channel);
     return watch_.AddReceive(
         context_->createUnboundBuffer(in.bytes.data(), in.bytes.size()),
         [&](Buffer& buffer) { buffer->recv(static_cast<int>(in.rank), slot); });
   }
 
   Status PostSend(const Outgoing& out) {
-    const uint64_t slot = NextSlot(sent_, out);
+    const uint64_t slot = sent_.NextSlot(out.rank, out.channel);
     // Gloo only reads what it sends, but asks for a mutable pointer.
     auto* const bytes = const_cast<std::byte*>(out.bytes.data());
     return watch_.AddSend(context_->createUnboundBuffer(bytes, out.bytes.size()),
@@ -247,10 +239,9 @@ class GlooMesh : public Mesh {
   std::optional<Farewells> farewells_;  // From the first call on.
   Status broken_;
   // The call under way.
-  MessageTag tag_;
   std::string operation_;
   TimePoint deadline_;
-  std::vector<uint32_t> sent_, received_;      // Messages so far, by rank and channel.
+  MessageCounts sent_, received_;
   std::vector<uint32_t> senders_, receivers_;  // The peers of messages, as posted.
   std::vector<bool> arrived_;                  // By message awaited: waited for already.
   Watch watch_;                                // Declared last: its thread looks at the buffers.

@@ -128,7 +128,7 @@ class Rewriter : public PartsContext {
 
   // The node being written by parts.
   Node current_;
-  std::string last_name_;                              // Of the node added last.
+  std::string last_name_;                              // The name of the node added last.
   std::map<std::string, size_t> names_;                // How many nodes have been given a name.
   std::map<ValueIndex, std::vector<DimParts>> parts_;  // How values are cut.
 };

@@ -11,7 +11,7 @@
 namespace dt::scheduler {
 namespace {
 
-// What the search for layouts needs to know of a graph.
+// Describes a graph to the search for layouts.
 class ProblemOf {
  public:
   ProblemOf(const Graph& graph, const TeamOptions& team) : graph_(graph), team_(team) {}
@@ -157,7 +157,7 @@ class Writer {
       Replace(problem_.results[r].value, given);
     }
     for (ValueIndex v = 0; v < graph_.values.size(); ++v) {
-      // Nobody reads it.
+      // A value that no node reads has no layout yet.
       if (made_.layouts[v].matrix.empty()) made_.layouts[v] = WholeOf(graph_.value(v));
     }
     return std::move(made_);
@@ -276,7 +276,7 @@ class Writer {
     return out;
   }
 
-  // What is read outside of the graph is read after its change.
+  // Losses and gradients are read outside of the graph, where their layouts have been changed.
   void Replace(ValueIndex before, ValueIndex after) {
     for (LossSpec& loss : made_.graph.losses) {
       if (loss.loss == before) loss.loss = after;

@@ -115,7 +115,7 @@ std::vector<Numbers> Dropout(const OpCase& c) {
   Numbers out = c.inputs[0].values;
   for (size_t i = 0; i < out.size(); ++i) {
     size_t place = i % places;
-    if (!first.empty()) {  // Of three dimensions.
+    if (!first.empty()) {  // The tensor has three dimensions.
       const auto row = static_cast<int64_t>(place) / shape[2] + first[1];
       place =
           static_cast<size_t>(row * whole[2] + static_cast<int64_t>(place) % shape[2] + first[2]);

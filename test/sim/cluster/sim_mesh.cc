@@ -18,11 +18,10 @@ class SimMesh : public worker::Mesh {
   uint32_t size() const override { return static_cast<uint32_t>(group_->ranks.size()); }
 
   Status Begin(const worker::MessageTag& tag, std::string_view operation) override {
-    tag_ = tag;
     operation_ = operation;
     deadline_ = hub_.world_.Now() + limits_.timeout;
-    sent_.clear();
-    received_.clear();
+    sent_.Begin(tag, size());
+    received_.Begin(tag, size());
     awaited_.clear();
     return OkStatus();
   }
@@ -33,8 +32,7 @@ class SimMesh : public worker::Mesh {
       if (!out.bytes.empty()) DT_TRY_STATUS(Send(out));
     }
     for (const worker::Incoming& in : receive) {
-      const uint64_t slot =
-          in.bytes.empty() ? 0 : tag_.SlotOf(in.channel, received_[{in.rank, in.channel}]++);
+      const uint64_t slot = in.bytes.empty() ? 0 : received_.NextSlot(in.rank, in.channel);
       awaited_.push_back({in, slot});
     }
     return OkStatus();
@@ -61,7 +59,7 @@ class SimMesh : public worker::Mesh {
       DT_TRY_STATUS(Pause(out.rank, kConnectPoll));
     }
     std::vector<std::byte> bytes(out.bytes.begin(), out.bytes.end());
-    const uint64_t slot = tag_.SlotOf(out.channel, sent_[{out.rank, out.channel}]++);
+    const uint64_t slot = sent_.NextSlot(out.rank, out.channel);
     const Node to = group_->ranks[out.rank].host->node;
     hub_.wires_.SendInOrder(
         Own().host->node, to,
@@ -100,11 +98,10 @@ class SimMesh : public worker::Mesh {
   const uint32_t rank_;
   const worker::MeshLimits limits_;
   // The call under way.
-  worker::MessageTag tag_;
   std::string operation_;
   TimePoint deadline_;
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> sent_, received_;  // By rank and channel.
-  std::vector<std::pair<worker::Incoming, uint64_t>> awaited_;         // With their slots.
+  worker::MessageCounts sent_, received_;
+  std::vector<std::pair<worker::Incoming, uint64_t>> awaited_;  // With their slots.
 };
 
 std::unique_ptr<worker::Mesh> MeshHub::Connect(const std::string& name, uint32_t rank,
