@@ -1,5 +1,5 @@
-// A transfer is the list of boxes of a tensor that ranks send each other, so that the tensor changes
-// from one layout to another. The layouts may have any matrices and any ranks.
+// A transfer is the list of boxes of a tensor that ranks send each other, so that the tensor gets
+// another layout. The layouts may have any matrices and any ranks.
 #pragma once
 
 #include <vector>
