@@ -15,6 +15,9 @@ namespace {
 JobConfig OneProcess(JobConfig job) {
   job.cluster.servers = job.cluster.replicas = 1;
   job.cluster.workers = 1;
+  job.parallel.data = 0;
+  job.parallel.cut.clear();
+  for (NodeConfig& node : job.model.nodes) node.strategy.reset();
   return job;
 }
 

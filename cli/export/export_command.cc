@@ -61,7 +61,7 @@ class Exporter {
       return OkStatus();
     }));
     if (line_.table.empty()) {
-      DT_TRY(dense_, worker::ReadDenseFile(folder_));
+      DT_TRY(dense_, worker::ReadDenseArrays(folder_));
     }
     DT_TRY(const auto file,
            ArrayFile::Create(

@@ -50,7 +50,7 @@ Result<Contents> ContentsOf(const std::string& folder) {
     bytes += sizeof(row.key) + row.record.size();
     return OkStatus();
   }));
-  DT_TRY(const auto arrays, worker::ReadDenseFile(folder));
+  DT_TRY(const auto arrays, worker::ReadDenseArrays(folder));
   contents.dense_arrays = arrays.size();
   for (const worker::DenseArray& array : arrays) contents.dense_values += array.values.size();
   return contents;

@@ -37,9 +37,10 @@ inline float ToUniform(uint32_t bits) { return static_cast<float>(bits >> 8) * 0
 // The key of the stream for a purpose ("shuffle", "dropout", …) under the job's seed.
 uint64_t StreamKey(uint64_t seed, uint64_t purpose, uint64_t a = 0, uint64_t b = 0);
 
-// Fills `out` with the standard normal values of `row` in the stream. Box-Muller in float64.
-void FillNormal(uint64_t stream, uint64_t row, std::span<float> out);
-// Fills `out` with the values of `row` in the stream, uniform in [-1, 1).
-void FillUniform(uint64_t stream, uint64_t row, std::span<float> out);
+// Fills `out` with the standard normal values of `row` in the stream, from value `begin` on.
+// Box-Muller in float64.
+void FillNormal(uint64_t stream, uint64_t row, std::span<float> out, uint64_t begin = 0);
+// Fills `out` with the values of `row` in the stream, uniform in [-1, 1), from value `begin` on.
+void FillUniform(uint64_t stream, uint64_t row, std::span<float> out, uint64_t begin = 0);
 
 }  // namespace dt

@@ -29,6 +29,7 @@ std::string ValueText(const T& value) {
     return fmt::format("{}", value);
   }
 }
+std::string ValueText(const Strategy& value) { return TextOf(value); }
 std::string ValueText(Duration value) { return fmt::format("{}", value.count()); }
 std::string ValueText(char value) { return fmt::format("{}", static_cast<int>(value)); }
 std::string ValueText(const InitSpec& init) {
@@ -80,6 +81,11 @@ std::optional<std::string> Member(const typename ClassOf<kMember>::Type& of) {
   }
 }
 
+// The text of an optional member; nothing if it is absent.
+template <auto kOptional>
+std::optional<std::string> IfAny(const typename ClassOf<kOptional>::Type& of) {
+  return (of.*kOptional).has_value() ? std::optional(ValueText(*(of.*kOptional))) : std::nullopt;
+}
 // The text of a member of an optional member; nothing if it is absent.
 template <auto kOptional, auto kMember>
 std::optional<std::string> MemberIfAny(const auto& of) {
@@ -163,6 +169,7 @@ constexpr Fact<NodeConfig> kNodeFacts[] = {
     {"node", "op", Member<&NodeConfig::op>},
     {"node", "inputs", Member<&NodeConfig::inputs>},
     {"node", "device", Member<&NodeConfig::device>},
+    {"node", "strategy", IfAny<&NodeConfig::strategy>},
 };
 
 constexpr Fact<LossConfig> kLossFacts[] = {
@@ -182,6 +189,12 @@ constexpr Fact<PlaceRule> kPlaceFacts[] = {
     {"parallel.place", "table", Pattern<Placed::kTables>},
     {"parallel.place", "weights", Pattern<Placed::kWeights>},
     {"parallel.place", "device", Member<&PlaceRule::device>},
+};
+
+constexpr Fact<CutRule> kCutFacts[] = {
+    {"parallel.cut", "match", Member<&CutRule::match>},
+    {"parallel.cut", "strategy", Member<&CutRule::strategy>},
+    {"parallel.cut", "out", IfAny<&CutRule::out>},
 };
 
 template <auto... kMember>
@@ -235,6 +248,8 @@ constexpr Fact<JobConfig> kJobFacts[] = {
     {"train", "math", kTrain<&TrainConfig::math>},
     {"train.early_stop", "metric", EarlyStop<&EarlyStopConfig::metric>},
     {"train.early_stop", "patience", EarlyStop<&EarlyStopConfig::patience>},
+    {"parallel", "data", Member<&JobConfig::parallel, &ParallelConfig::data>},
+    {"parallel", "all_to_all", Member<&JobConfig::parallel, &ParallelConfig::all_to_all>},
     {"parallel", "fallback", Member<&JobConfig::parallel, &ParallelConfig::fall_back_to_cpu>},
     {"cluster", "servers", kCluster<&ClusterConfig::servers>},
     {"cluster", "workers", kCluster<&ClusterConfig::workers>},
@@ -268,7 +283,8 @@ consteval size_t FirstMistake(std::span<const KeySpec> keys) {
         TimesTold<ColumnSpec>(key, kColumnFacts) + TimesTold<TableConfig>(key, kTableFacts) +
         TimesTold<TableConfig>(key, kInheritFacts) +
         TimesTold<OptimizerSpec>(key, kOptimizerFacts) + TimesTold<NodeConfig>(key, kNodeFacts) +
-        TimesTold<LossConfig>(key, kLossFacts) + TimesTold<PlaceRule>(key, kPlaceFacts);
+        TimesTold<LossConfig>(key, kLossFacts) + TimesTold<PlaceRule>(key, kPlaceFacts) +
+        TimesTold<CutRule>(key, kCutFacts);
     if (times != (key.is_compared() ? 1 : 0)) return i;
   }
   return keys.size();
@@ -363,6 +379,9 @@ void FillFingerprints(const FileNames& names, JobConfig& job) {
   }
   for (const PlaceRule& rule : job.parallel.place) {
     lines.PutAll<PlaceRule>(kPlaceFacts, "parallel.place", rule.path, rule);
+  }
+  for (const CutRule& rule : job.parallel.cut) {
+    lines.PutAll<CutRule>(kCutFacts, "parallel.cut", rule.path, rule);
   }
   job.resume_text = lines.resume();
   job.resume_fingerprint = HashString(job.resume_text);

@@ -14,6 +14,7 @@
 #include "common/specs/device_tag.h"
 #include "common/specs/optimizer.h"
 #include "common/specs/source_mark.h"
+#include "common/specs/strategy.h"
 
 namespace dt {
 
@@ -44,6 +45,15 @@ struct PlaceRule {
   std::string path = "parallel.place";  // The path of the rule's key in the job file.
 };
 
+// How operators are cut over the workers of a team.
+struct CutRule {
+  std::string match;  // '*' and '?' as in file names.
+  Strategy strategy;
+  std::optional<Strategy> out;
+  SourceMark mark = {};
+  std::string path = "parallel.cut";  // The path of the rule's key in the job file.
+};
+
 struct ParallelConfig {
   bool fall_back_to_cpu = false;  // If a device tag cannot be met; otherwise that is an error.
   std::vector<PlaceRule> place;   // The first rule that matches applies.
@@ -52,6 +62,9 @@ struct ParallelConfig {
   // False: a worker runs the stages of a step one after the other. With staleness 0 the results
   // have the same bits.
   bool overlap = true;
+  uint32_t data = 0;         // Teams of workers; 0: every worker is a team.
+  std::vector<CutRule> cut;  // The first rule that matches applies.
+  bool all_to_all = true;
 };
 
 struct JobConfig {
@@ -66,6 +79,11 @@ struct JobConfig {
   CheckpointConfig checkpoint;
   ObserveConfig observe;
   SecurityConfig security;
+
+  // Workers that compute a slice together.
+  uint32_t team_size() const {
+    return parallel.data == 0 ? 1 : cluster.workers / parallel.data;
+  }
 
   std::string run_dir;  // runs/<job>: state, cache, run.json.
   std::string file;     // As given on the command line.

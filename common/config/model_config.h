@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "common/specs/optimizer.h"
 #include "common/specs/row_life.h"
 #include "common/specs/source_mark.h"
+#include "common/specs/strategy.h"
 
 namespace dt {
 
@@ -47,6 +49,7 @@ struct NodeConfig {
   std::vector<std::string> inputs;  // Columns, nodes, or patterns of column names ("C*").
   Attrs attrs;                      // All other attributes: "table", "units", "axis", …
   Device device = Device::kAuto;
+  std::optional<Strategy> strategy;
   SourceMark mark;
 };
 

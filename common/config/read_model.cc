@@ -151,6 +151,7 @@ void ReadNode(const MapReader& in, Names& names, ModelConfig& model) {
   in.Read("op", node.op);
   node.inputs = in.Texts("inputs");
   in.Read("device", node.device);
+  node.strategy = ReadStrategy(in, "strategy");
   node.mark = in.mark();
   ReadAttrs(in, node.attrs);
   for (const std::string& input : node.inputs) CheckInput(in, node, input, names);

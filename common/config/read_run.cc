@@ -118,45 +118,7 @@ void ReadObserve(const MapReader& in, ObserveConfig& observe) {
   if (const ConfigNode* log = in.Find("log")) observe.log_json = log->text == "json";
 }
 
-void ReadPlaceRule(const MapReader& in, ParallelConfig& parallel) {
-  constexpr std::pair<const char*, Placed> kKinds[] = {
-      {"match", Placed::kOperators}, {"table", Placed::kTables}, {"weights", Placed::kWeights}};
-  PlaceRule rule;
-  rule.mark = in.mark();
-  rule.path = in.path();
-  int given = 0;
-  for (const auto& [key, of] : kKinds) {
-    if (!in.Has(key)) continue;
-    in.Read(key, rule.match);
-    rule.of = of;
-    ++given;
-  }
-  if (in.problems().HasUnder(in.path())) return;
-  if (given != 1) {
-    return in.Report("match",
-                     fmt::format("found {} of match, table and weights, expected one", given));
-  }
-  const std::string& device = in.Find("device")->text;
-  rule.device = device == "gpu" ? Device::kGpu : device == "ps" ? Device::kPs : Device::kCpu;
-  if (rule.device == Device::kPs && rule.of == Placed::kOperators) {
-    return in.Report("device", "found ps, expected cpu or gpu: servers have tables and weights");
-  }
-  parallel.place.push_back(std::move(rule));
-}
-
 }  // namespace
-
-void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
-  if (const ConfigNode* fallback = in.Find("fallback")) {
-    parallel.fall_back_to_cpu = fallback->text == "cpu";
-  }
-  for (const auto& item : in.Items("place")) ReadPlaceRule(item.map, parallel);
-  const std::vector<std::string> profile = in.Paths("profile");
-  if (!profile.empty()) parallel.profile = profile[0];
-  const std::vector<std::string> stats = in.Paths("data_stats");
-  if (!stats.empty()) parallel.data_stats = stats[0];
-  in.Read("overlap", parallel.overlap);
-}
 
 namespace {
 
@@ -347,6 +309,7 @@ void CheckJob(const MapReader& root, const JobConfig& job) {
   if (job.train.evaluate_every > 0) need_valid("train.evaluate_every");
   if (job.optimizer.plateau.has_value()) need_valid("optimizer.schedule");
   CheckWeightPlaces(root, job);
+  CheckTeams(root, job);
   if (job.train.asynchronous()) CheckAsynchronous(root, job);
   const bool bounded = job.train.asynchronous() && job.train.staleness != kUnboundedStaleness;
   if (job.train.cached_rows > 0 && !bounded) {

@@ -96,12 +96,19 @@ struct RefusedMessage {
   Problem problem;
   DT_FIELDS(code, problem)
 };
+struct PlanBytes {
+  std::string bytes;  // See plan/plan_codec.h.
+  DT_FIELDS(bytes)
+  friend bool operator==(const PlanBytes&, const PlanBytes&) = default;
+};
 struct StartMessage {
   View view;
   uint32_t slices = 1;
-  std::string plan;                       // Workers: see plan/plan_codec.h.
+  uint32_t team = 1;  // Workers in a team: those of consecutive ranks.
+  // The scheduler's record: by position in a team. Sent to a worker: that of its position.
+  std::vector<PlanBytes> plans;
   std::vector<TableId> tables_on_worker;  // Servers have no rows of these tables.
-  DT_FIELDS(view, slices, plan, tables_on_worker)
+  DT_FIELDS(view, slices, team, plans, tables_on_worker)
 };
 struct OrderMessage {
   uint64_t number = 0;  // Ascending.

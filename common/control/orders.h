@@ -21,7 +21,7 @@ struct TrainOrder {
   Step epoch_first_step = 0;
   Step first_step = 0, end_step = 0;
   float lr_scale = 1;
-  std::vector<uint32_t> slice_owner;  // Rank by slice.
+  std::vector<uint32_t> slice_owner;  // By slice: the team; rank / workers of a team.
   DT_FIELDS(epoch, epoch_first_step, first_step, end_step, lr_scale, slice_owner)
 };
 struct TrainDone {
@@ -68,17 +68,26 @@ struct LoadDone {
   DT_FIELDS()
 };
 
+// The checksum of a worker's dense parameters and their optimizer state: the sum of a hash for each
+// element, without copies of what workers before it in the team have. So the sum over the positions
+// of a team does not depend on how it divides the parameters.
+struct DenseSum {
+  uint32_t position = 0;
+  uint64_t low = 0, high = 0;
+  DT_FIELDS(position, low, high)
+  friend bool operator==(const DenseSum&, const DenseSum&) = default;
+};
 struct FinishOrder {
   DT_FIELDS()
 };
 struct FinishDone {
   // The tables with rows in this process. Servers: of the shards whose chains end there.
   std::vector<TableReport> tables;
-  std::string dense_checksum;  // Set by workers.
+  std::vector<DenseSum> dense;  // Of a worker: one.
   ProcessStats stats;
   std::vector<CopySum> copies;  // Servers: of all shards of which there are several copies.
   MapVersion map;               // Servers: the map by which the report was made.
-  DT_FIELDS(tables, dense_checksum, stats, copies, map)
+  DT_FIELDS(tables, dense, stats, copies, map)
 };
 
 using Order = std::variant<TrainOrder, EvaluateOrder, SaveOrder, LoadOrder, FinishOrder>;

@@ -242,11 +242,16 @@ class Checker {
     return OkStatus();
   }
 
+  // All samples of the slice, or a part of them.
+  bool IsSamples(const Dim& dim) const {
+    const std::string& symbol = graph_.symbols[dim.symbol];
+    return dim.times == 1 && (dim.symbol == kBatch || symbol.starts_with("B/"));
+  }
+
   // Whether the loss's output has the shape that evaluations read.
   bool IsScored(const LossSpec& loss) const {
     const SymShape& shape = graph_.values[loss.output].shape;
-    if (shape.size() != 2 || shape[0] != Dim{kBatch, 1} || shape[1].symbol != kConstant)
-      return false;
+    if (shape.size() != 2 || !IsSamples(shape[0]) || shape[1].symbol != kConstant) return false;
     if (loss.type == "softmax_cross_entropy") return shape[1].times >= 2;
     return shape[1].times == (loss.type == "in_batch_softmax" ? 3 : 1);
   }

@@ -25,7 +25,8 @@ using NodeIndex = uint32_t;
 inline constexpr uint32_t kNone = ~uint32_t{0};
 
 // A dimension is a constant (symbol kConstant) or a symbol times a constant. The symbols: B, the
-// samples of this slice; N.<lookup>, the ids of a ragged lookup; U.<table>, the distinct keys of a
+// samples of this slice; B/<k>s<s>, the part of them that a device of a team has
+// (common/layout/sample_part.h); N.<lookup>, the ids of a ragged lookup; U.<table>, the distinct keys of a
 // table. A table on the worker also has S.<table>, the distinct keys in the whole step, and
 // R.<table>, the number of rows for which it has room.
 using SymbolIndex = uint32_t;
@@ -147,7 +148,11 @@ struct ParameterSpec {
   ValueIndex grad = kNone;
   // The gradient of the step, as it is pushed; kNone if workers update the parameter themselves.
   ValueIndex pushed = kNone;
-  DT_FIELDS(value, init, fan_in, fan_out, trained, grad, pushed)
+  // In a team a device may hold a part of the parameter: `whole` is the parameter's shape, and
+  // `first` the position of the part's first element. Empty: all of it.
+  Shape whole, first;
+  bool copy = false;  // A worker before this one in the team has the same elements.
+  DT_FIELDS(value, init, fan_in, fan_out, trained, grad, pushed, whole, first, copy)
   friend bool operator==(const ParameterSpec&, const ParameterSpec&) = default;
 };
 

@@ -9,8 +9,8 @@
 
 namespace dt {
 
-// Returns as many floats as the value has elements. REQUIRES: all dimensions of the value are
-// constants.
+// Returns as many floats as the value has elements; if it is a part of the parameter, those of the
+// part. REQUIRES: all dimensions of the value are constants.
 std::vector<float> InitialValues(uint64_t seed, const Value& value, const ParameterSpec& spec);
 
 }  // namespace dt

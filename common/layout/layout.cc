@@ -272,6 +272,16 @@ RankList ReplicasOf(const Layout& layout, DeviceIndex device) {
   return GroupOf(layout.matrix, CopyAxes(layout), device);
 }
 
+HeldTogether HeldBy(const Layout& layout, DeviceIndex device) {
+  const AxisList copies = CopyAxes(layout);
+  AxisList free = copies;
+  free.insert(free.end(), layout.partial.begin(), layout.partial.end());
+  std::ranges::sort(free);
+  const RankList group = GroupOf(layout.matrix, free, device);
+  // Copies add nothing: the first ones are terms.
+  return {group, GroupOf(layout.matrix, layout.partial, group.front())};
+}
+
 Layout Normalised(Layout layout, const Shape& shape) {
   std::vector<AxisIndex> number(layout.matrix.size());
   DeviceMatrix matrix;

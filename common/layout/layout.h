@@ -109,6 +109,13 @@ AxisList CopyAxes(const Layout& layout);
 // The devices that hold the same slice as this one, ascending.
 RankList ReplicasOf(const Layout& layout, DeviceIndex device);
 
+// How the devices of a team hold a value of a slice together.
+struct HeldTogether {
+  RankList group;  // The devices with the same slice as this one, ascending.
+  RankList terms;  // Those of them whose values are the terms of the sum, in their order.
+};
+HeldTogether HeldBy(const Layout& layout, DeviceIndex device);
+
 // Two layouts of a shape mean the same if their normal forms are equal: without axes of one device,
 // and without factors where a plain cut gives the same slices.
 Layout Normalised(Layout layout, const Shape& shape);

@@ -36,6 +36,7 @@ class PlanChecker {
 
   Status Sizes() const {
     if (plan_.batch_size == 0 || plan_.slices == 0) return Bad("batch size or slices are 0");
+    if (plan_.position >= plan_.devices) return Bad("its position is not in the team");
     if (plan_.slot.size() != graph_.values.size()) return Bad("not every value has a slot entry");
     if (plan_.slot_count > graph_.values.size()) return Bad("more slots than values");
     for (size_t v = 0; v < plan_.slot.size(); ++v) {
@@ -124,7 +125,7 @@ class PlanChecker {
       if (n >= graph_.nodes.size())
         return Bad("subgraph \"{}\" holds no node {}", subgraph.name, n);
       const Node& node = graph_.nodes[n];
-      if (StreamOf(index_.traits(n).kind, node.device) != subgraph.stream ||
+      if (StreamOf(index_.traits(n).kind, node) != subgraph.stream ||
           node.phase != subgraph.phase || node.stage != subgraph.stage) {
         return Bad("node \"{}\" does not belong in subgraph \"{}\"", node.name, subgraph.name);
       }

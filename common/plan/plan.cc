@@ -2,8 +2,10 @@
 
 namespace dt {
 
-Stream StreamOf(OpKind kind, Device device) {
-  const bool gpu = device == Device::kGpu;
+Stream StreamOf(OpKind kind, const Node& node) {
+  // The exchange of the step is made by the engine, between its passes.
+  if (kind == OpKind::kCommunication && node.phase == Phase::kSlice) return Stream::kComm;
+  const bool gpu = node.device == Device::kGpu;
   if (kind == OpKind::kCopy) return gpu ? Stream::kToGpu : Stream::kToCpu;
   return gpu ? Stream::kGpu : Stream::kCpu;
 }
@@ -20,6 +22,8 @@ std::string_view NameOf(Stream stream) {
       return "to gpu";
     case Stream::kToCpu:
       return "to cpu";
+    case Stream::kComm:
+      return "communication";
   }
   DT_UNREACHABLE();
 }

@@ -1,5 +1,5 @@
-// The plan that the scheduler sends to every worker: the final graph, divided into subgraphs, with
-// the order and the memory layout of one rank. A plain value; plan_codec.h turns it into bytes.
+// The plan that the scheduler sends to a worker: the final graph of its position in a team, divided
+// into subgraphs, with their order and the memory layout. A plain value; plan_codec.h turns it into bytes.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace dt {
 
-// Each stream runs its work in order: the CPU, the accelerator, and the copies between them in each
-// direction.
-enum class Stream : uint8_t { kCpu, kGpu, kToGpu, kToCpu };
-inline constexpr size_t kStreams = 4;
+// Each stream runs its work in order: the CPU, the accelerator, the copies between them in each
+// direction, and the communication of slices with other workers of the team.
+enum class Stream : uint8_t { kCpu, kGpu, kToGpu, kToCpu, kComm };
+inline constexpr size_t kStreams = 5;
 
 // Nodes that one stream runs without interruption, in this order: convex, and of one stage and
 // phase. A subgraph begins when the previous one of its stream and all in `waits` have ended.
@@ -39,6 +39,9 @@ struct Plan {
   uint32_t batch_size = 0;
   uint32_t slices = 0;
   uint64_t seed = 0;
+  // The workers that compute a slice together, and which of them has this plan.
+  uint32_t devices = 1;
+  uint32_t position = 0;
   // Subgraphs in an order in which they could run one by one. Training runs the slice subgraphs
   // once for each slice, then the step subgraphs once. The first step subgraph is the communication
   // (sum_slices, gather_slices and sum_rows nodes, in one exchange).
@@ -49,12 +52,12 @@ struct Plan {
   // a slot are on one device. Evaluation uses the same slots.
   std::vector<uint32_t> slot;
   uint32_t slot_count = 0;
-  DT_FIELDS(graph, columns, batch_size, slices, seed, train, evaluate, slot, slot_count)
+  DT_FIELDS(graph, columns, batch_size, slices, seed, devices, position, train, evaluate, slot, slot_count)
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-// The stream that runs nodes of this kind on this device.
-Stream StreamOf(OpKind kind, Device device);
+// The stream that runs the node, whose operator is of this kind.
+Stream StreamOf(OpKind kind, const Node& node);
 std::string_view NameOf(Stream stream);
 // True for the streams whose nodes are copies between devices.
 bool CarriesCopies(Stream stream);

@@ -16,7 +16,7 @@ DT_LAST(DType, kBf16);
 DT_LAST(Device, kPs);
 DT_LAST(InputKind, kStepsSinceUpdate);
 DT_LAST(Phase, kStep);
-DT_LAST(Stream, kToCpu);
+DT_LAST(Stream, kComm);
 DT_LAST(ValueKind, kTable);
 
 using Attr = std::pair<std::string, AttrValue>;

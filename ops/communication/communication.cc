@@ -9,8 +9,9 @@ namespace {
 // Operators without kernels, which the engine runs by collectives. They are step nodes whose input
 // is a slice value.
 //
-// sum_slices(x): the sum of x over the step's slices, in slice order.
-// gather_slices(x [C]): [slices, C], one row for each slice.
+// sum_slices(x): the sum of x over the step's slices, in slice order, and within a slice over the
+// terms that workers of its team hold, in their order.
+// gather_slices(x [C]): [slices, C], one row for each slice: the sum of its terms.
 Status InferGatherSlices(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 1));
   const int64_t slices = IntAttr(context.node.attrs, "slices", 0);
@@ -65,7 +66,13 @@ Status InferRefresh(InferContext& context) {
   return OkStatus();
 }
 
-constexpr AttrSpec kSlices[] = {{.name = "slices", .required = true}};
+// In a team: `group`, the positions that hold the value together, which get the result; `terms`,
+// those of them that hold a term of it.
+constexpr AttrSpec kInTeam[] = {{.name = "group", .type = AttrType::kInts},
+                                {.name = "terms", .type = AttrType::kInts}};
+constexpr AttrSpec kSlices[] = {{.name = "slices", .required = true},
+                                {.name = "group", .type = AttrType::kInts},
+                                {.name = "terms", .type = AttrType::kInts}};
 constexpr OpSpec kSpecs[] = {
     {.name = "copy",
      .infer = InferCopy,
@@ -83,6 +90,7 @@ constexpr OpSpec kSpecs[] = {
      .infer = InferSame,
      .sharding = {.loops = "*->*"},
      .user_visible = false,
+     .attrs = kInTeam,
      .traits = {.kind = OpKind::kCommunication}},
     {.name = "gather_slices",
      .infer = InferGatherSlices,

@@ -1,5 +1,7 @@
 #include "scheduler/job/job_context.h"
 
+#include <algorithm>
+
 #include "common/base/log.h"
 
 namespace dt::scheduler {
@@ -29,7 +31,13 @@ void SetMap(JobContext& job, ShardMap map) {
 void SendStart(JobContext& job, const Member& to) {
   StartMessage start = job.record.start;
   start.view.map = job.record.map;
-  if (to.role() == Role::kServer) start.plan.clear();
+  if (to.role() == Role::kServer) {
+    start.plans.clear();
+  } else if (start.plans.size() > 1) {
+    const std::vector<ProcessId>& workers = start.view.workers;
+    const auto rank = std::ranges::find(workers, to.id) - workers.begin();
+    start.plans = {start.plans[static_cast<size_t>(rank) % start.plans.size()]};
+  }
   job.out.Send(to, std::move(start));
 }
 

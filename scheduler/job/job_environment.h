@@ -22,7 +22,7 @@ struct PlanInput {
 };
 
 struct MadePlan {
-  Plan plan;
+  std::vector<Plan> plans = {Plan()};  // By position in a team.
   std::string model = "{}";        // ModelJson, for checkpoints.
   std::string explanation = "{}";  // ExplainJson, for the plan's page.
   // Decisions that the job file does not show, for example why `gpu` does not mean a card, or which

@@ -28,7 +28,9 @@ struct JobOptions {
   Duration age{};    // The time since the run began, under an earlier scheduler.
 
   // Pieces of a step's batch.
-  uint32_t slices() const { return job.train.slices > 0 ? job.train.slices : job.cluster.workers; }
+  uint32_t slices() const {
+    return job.train.slices > 0 ? job.train.slices : job.cluster.workers / job.team_size();
+  }
 };
 
 }  // namespace dt::scheduler

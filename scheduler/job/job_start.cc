@@ -63,7 +63,7 @@ PlanInput PlanInputOf(const JobContext& job) {
   return input;
 }
 
-StartMessage StartOf(const JobContext& job, const Plan& plan) {
+StartMessage StartOf(const JobContext& job, const std::vector<Plan>& plans) {
   std::vector<ServerPlace> servers;
   for (const Member* server : job.members.OfRole(Role::kServer)) {
     servers.push_back({{server->id, server->join.endpoints}, server->join.host});
@@ -74,8 +74,9 @@ StartMessage StartOf(const JobContext& job, const Plan& plan) {
                 MakeChains(MapVersion(1), cluster.shards, cluster.replicas, servers),
                 IdsOf(job.members, Audience::kWorkers)};
   start.slices = job.options.slices();
-  start.plan = Encode(plan);
-  for (const TableUse& table : plan.graph.tables) {
+  start.team = static_cast<uint32_t>(plans.size());
+  for (const Plan& plan : plans) start.plans.push_back({Encode(plan)});
+  for (const TableUse& table : plans.front().graph.tables) {
     if (table.store != kNone) start.tables_on_worker.push_back(table.id);
   }
   return start;
@@ -85,8 +86,8 @@ StartMessage StartOf(const JobContext& job, const Plan& plan) {
 
 JobStart::JobStart(JobContext& job, TimePoint now)
     : job_(job), begin_(now), deadline_(now + job.options.job.cluster.start_timeout) {
-  const std::string& bytes = job.record.start.plan;
-  if (bytes.empty()) return;
+  if (job.record.start.plans.empty()) return;
+  const std::string& bytes = job.record.start.plans.front().bytes;
   Result<Plan> plan = DecodePlan(std::as_bytes(std::span(bytes)), TraitsOf);
   if (plan.ok()) plan_ = *std::move(plan);
 }
@@ -136,10 +137,10 @@ Status JobStart::OnPlanMade(TimePoint now, PlanMade made) {
     job_.out.AddEvent(now, std::move(kind), {{"why", std::move(why)}});
   }
   job_.record.plan = {std::move(plan.model), std::move(plan.explanation), plan.step_seconds};
-  job_.record.start = StartOf(job_, plan.plan);
+  job_.record.start = StartOf(job_, plan.plans);
   job_.record.map = job_.record.start.view.map;
   job_.record.phase = JobPhase::kStarting;
-  plan_ = std::move(plan.plan);
+  plan_ = std::move(plan.plans.front());
   for (const Member& member : job_.members.members()) SendStart(job_, member);
   return OkStatus();
 }

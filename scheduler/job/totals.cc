@@ -18,15 +18,23 @@ class Adder {
     if (compares_copies_) {
       for (const CopySum& copy : report.copies) DT_TRY_STATUS(AddCopy(from, copy));
     }
-    if (report.dense_checksum.empty()) return OkStatus();
-    if (totals_.dense_checksum.empty()) totals_.dense_checksum = report.dense_checksum;
-    if (totals_.dense_checksum == report.dense_checksum) return OkStatus();
-    return Internal("{} holds other dense parameters than the workers before it", from.Name());
+    for (const DenseSum& sum : report.dense) {
+      const auto [first, added] = dense_.try_emplace(sum.position, sum);
+      if (added || first->second == sum) continue;
+      return Internal("{} holds other dense parameters than the workers before it", from.Name());
+    }
+    return OkStatus();
   }
   Totals Take() {
     for (const auto& [name, sum] : sums_) {
       totals_.tables[name].checksum = HexOf(sum.first) + HexOf(sum.second);
     }
+    Sum dense;
+    for (const auto& [position, sum] : dense_) {
+      dense.first += sum.high;
+      dense.second += sum.low;
+    }
+    if (!dense_.empty()) totals_.dense_checksum = HexOf(dense.first) + HexOf(dense.second);
     return std::move(totals_);
   }
 
@@ -56,6 +64,7 @@ class Adder {
   const bool compares_copies_;
   Totals totals_;
   std::map<std::string, Sum> sums_;
+  std::map<uint32_t, DenseSum> dense_;   // By position in the team.
   std::map<std::string, Sum> replicas_;  // Checksums of the tables that are on workers.
   std::map<ShardId, std::pair<std::string, CopySum>>
       copies_;  // The first ones, and whose they are.

@@ -142,14 +142,13 @@ Result<Order> TrainingRun::OrderOf(const schedule::Order& next) {
   return Order(FinishOrder{});
 }
 
-// Divides the slices evenly; each worker gets consecutive ones. An asynchronous worker owns one
+// Divides the slices evenly; each team gets consecutive ones. An asynchronous worker owns one
 // slice of every batch.
 std::vector<uint32_t> TrainingRun::SliceOwners() const {
-  const uint64_t workers = WorkersOf(job_);
-  const uint64_t slices = asynchronous() ? workers : job_.options.slices();
+  const uint64_t teams = WorkersOf(job_) / std::max(1u, job_.record.start.team);
+  const uint64_t slices = asynchronous() ? teams : job_.options.slices();
   std::vector<uint32_t> owners;
-  for (uint64_t k = 0; k < slices; ++k)
-    owners.push_back(static_cast<uint32_t>(k * workers / slices));
+  for (uint64_t k = 0; k < slices; ++k) owners.push_back(static_cast<uint32_t>(k * teams / slices));
   return owners;
 }
 

@@ -202,20 +202,6 @@ double Distance(const Strategy& a, const Strategy& b) {
 
 }  // namespace
 
-std::string TextOf(const Strategy& strategy) {
-  std::string text;
-  for (const auto& dims : strategy) {
-    text += text.empty() ? "(" : ",(";
-    for (size_t d = 0; d < dims.size(); ++d) {
-      if (d > 0) text += ',';
-      text += dims[d].size() == 1 ? fmt::format("{}", dims[d][0])
-                                  : fmt::format("[{}]", fmt::join(dims[d], ","));
-    }
-    text += ')';
-  }
-  return "(" + text + ")";
-}
-
 std::variant<NodeCut, CutProblem> CutOf(const Sharding& rule, const Strategy& strategy,
                                         uint32_t devices, bool copies_first) {
   StrategyReader reader(rule, strategy);

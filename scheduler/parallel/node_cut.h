@@ -8,17 +8,10 @@
 #include <vector>
 
 #include "common/layout/layout.h"
+#include "common/specs/strategy.h"
 #include "ops/sharding.h"
 
 namespace dt::scheduler {
-
-// The parts into which a dimension is cut: one number, or one for each factor of a dimension that
-// is a product, the outer one first.
-using DimParts = std::vector<uint32_t>;
-// By input, by dimension. Later inputs may be missing: they follow from the others.
-using Strategy = std::vector<std::vector<DimParts>>;
-// "((2,4),(4,1))"; several numbers for a dimension are "[2,3]".
-std::string TextOf(const Strategy& strategy);
 
 // How the loops of a node are cut. Along an axis that cuts no loop all devices compute the same.
 struct NodeCut {

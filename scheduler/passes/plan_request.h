@@ -9,6 +9,7 @@
 
 #include "common/config/job_config.h"
 #include "common/device/devices.h"
+#include "common/layout/layout.h"
 #include "common/profile/data_stats.h"
 #include "common/profile/device_profile.h"
 #include "common/specs/column.h"
@@ -67,6 +68,11 @@ struct PlanRequest {
   DataStats data_stats = {};  // Numbers of distinct keys per column, as far as known.
   // The tables of `device: auto` that are on workers. MakePlan chooses them.
   std::set<std::string, std::less<>> on_worker = {};
+  uint32_t position = 0;  // The worker of a team whose plan is made, or shown.
+  // By value of a position's graph. MakePlan fills it in; empty for a team of one.
+  std::vector<HeldTogether> held = {};
+
+  uint32_t devices() const { return job.team_size(); }
 };
 
 }  // namespace dt::scheduler

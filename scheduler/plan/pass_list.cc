@@ -9,11 +9,10 @@ namespace dt::scheduler {
 namespace {
 
 constexpr GraphPass kGraphPasses[] = {{"expand", Expand},
-                                      {"infer", InferShapes},
-                                      {"differentiate", Differentiate},
+                                      {kInferPass, InferShapes},
+                                      {kDifferentiatePass, Differentiate},
                                       {"add_optimizer", AddOptimizer},
                                       {kPlacePass, PlaceNodes},
-                                      {"parallelize", Parallelize},
                                       {"fuse", Fuse},
                                       {"bf16_activations", StoreActivationsInBf16},
                                       {"copies", InsertCopies}};

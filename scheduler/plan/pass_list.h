@@ -1,5 +1,5 @@
-// The planner's passes in their order. A pass is a function from graph to graph that does not
-// change the results of running the graph.
+// The planner's passes in their order, for a graph that is not divided over workers. A pass is a
+// function from graph to graph that does not change the results of running the graph.
 #pragma once
 
 #include <span>
@@ -17,6 +17,10 @@ struct GraphPass {
 };
 std::span<const GraphPass> GraphPasses();
 
+// After this pass every value has its shape, and nodes are rewritten by parts.
+inline constexpr std::string_view kInferPass = "infer";
+// After this pass the graph is divided over the workers of a team.
+inline constexpr std::string_view kDifferentiatePass = "differentiate";
 // After this pass every node and value has its device.
 inline constexpr std::string_view kPlacePass = "place";
 

@@ -6,9 +6,12 @@
 #include "common/base/text.h"
 #include "common/plan/check_plan.h"
 #include "ops/op_spec.h"
+#include "ops/sharding.h"
 #include "scheduler/passes/lowering/lowering.h"
+#include "scheduler/passes/parallel/parallel_graph.h"
 #include "scheduler/plan/pass_list.h"
 #include "scheduler/plan/step_time.h"
+#include "scheduler/plan/strategies.h"
 #include "scheduler/plan/table_locations.h"
 
 namespace dt::scheduler {
@@ -16,6 +19,8 @@ namespace {
 
 // These passes run after those of the list, and work on the plan.
 constexpr std::string_view kSubgraphsPass = "subgraphs", kMemoryPass = "memory_plan";
+// These passes concern teams of several workers only.
+constexpr std::string_view kByPartsPass = "by_parts", kParallelizePass = "parallelize";
 
 Status CheckRequest(const PlanRequest& request) {
   if (request.slices == 0 || request.job.train.batch_size == 0) {
@@ -34,11 +39,101 @@ Status CheckRequest(const PlanRequest& request) {
   return OkStatus();
 }
 
+class Planner {
+ public:
+  Planner(const PlanRequest& asked, const SeenPass& seen)
+      : request_(asked), asked_(asked), seen_(seen) {}
+
+  // The passes over the graph of the whole team.
+  Status PlanTeam() {
+    DT_TRY_STATUS(CheckRequest(request_));
+    tables_ = ChooseTableLocations(request_);
+    request_.on_worker = tables_.on_worker;
+    team_.devices = request_.devices();
+    team_.samples = (request_.job.train.batch_size + request_.slices - 1) / request_.slices;
+    team_.all_to_all = request_.job.parallel.all_to_all;
+    const std::span<const GraphPass> passes = GraphPasses();
+    for (; next_ < passes.size(); ++next_) {
+      DT_TRY_STATUS(Run(passes[next_], graph_));
+      if (passes[next_].name == kInferPass) DT_TRY_STATUS(WriteByParts());
+      if (passes[next_].name == kDifferentiatePass) break;
+    }
+    ++next_;
+    for (const Node& node : graph_.nodes) DT_TRY_STATUS(ShardingOf(graph_, node).status());
+    if (team_.devices == 1) return OkStatus();
+    DT_TRY(parallel_, Parallelized(graph_, team_));
+    return CheckForWorkers(parallel_);
+  }
+
+  // The other passes, over the graph of a position.
+  Result<Plan> PlanPosition(uint32_t position) {
+    request_.position = position;
+    request_.report = position == asked_.position ? asked_.report : nullptr;
+    Plan plan = Unscheduled(GraphOf(position), request_);
+    Show(kParallelizePass, plan.graph);
+    for (const GraphPass& pass : GraphPasses().subspan(next_)) {
+      DT_TRY_STATUS(Run(pass, plan.graph));
+    }
+    CutIntoSubgraphs(plan);
+    const bool shown = position == asked_.position;
+    if (shown) seen_(kSubgraphsPass, plan);
+    PlanMemory(plan);
+    DT_TRY_STATUS(CheckPlan(plan, TraitsOf));
+    if (shown) seen_(kMemoryPass, plan);
+    return plan;
+  }
+
+ private:
+  Status Run(const GraphPass& pass, Graph& graph) {
+    DT_TRY(graph, pass.run(std::move(graph), request_));
+    DT_TRY_STATUS(Prefixed(CheckGraph(graph), pass.name));
+    if (pass.name == kPlacePass && request_.report != nullptr) {
+      request_.report->step = TimeOfStep(graph, request_);
+      request_.report->machine = request_.machine;
+      request_.report->table_why = tables_.why;
+    }
+    Show(pass.name, graph);
+    return OkStatus();
+  }
+  void Show(std::string_view pass, const Graph& graph) const {
+    if (request_.position == asked_.position) seen_(pass, Unscheduled(graph, request_));
+  }
+
+  Status WriteByParts() {
+    DT_TRY_STATUS(FindStrategies(graph_, request_.job, team_));
+    DT_TRY(graph_, ByParts(graph_, team_.devices, team_.strategies));
+    Show(kByPartsPass, graph_);
+    return OkStatus();
+  }
+
+  Graph GraphOf(uint32_t position) {
+    if (team_.devices == 1) return graph_;
+    request_.held.clear();
+    for (const Layout& layout : parallel_.layouts) {
+      request_.held.push_back(HeldBy(layout, position));
+    }
+    return PositionGraph(parallel_, position);
+  }
+
+  PlanRequest request_;
+  const PlanRequest& asked_;
+  const SeenPass& seen_;
+  TableLocations tables_;
+  TeamOptions team_;
+  Graph graph_;             // Of the whole team.
+  size_t next_ = 0;         // The first pass over the graph of a position.
+  ParallelGraph parallel_;  // For several devices.
+};
+
 }  // namespace
 
 std::vector<std::string> PassNames() {
   std::vector<std::string> names;
-  for (const GraphPass& pass : GraphPasses()) names.emplace_back(pass.name);
+  for (const GraphPass& pass : GraphPasses()) {
+    names.emplace_back(pass.name);
+    if (pass.name == kInferPass) names.emplace_back(kByPartsPass);
+    if (pass.name == kDifferentiatePass) names.emplace_back(kParallelizePass);
+  }
   for (const std::string_view pass : {kSubgraphsPass, kMemoryPass}) names.emplace_back(pass);
   return names;
 }
@@ -47,28 +142,20 @@ Result<Plan> MakePlan(const PlanRequest& request) {
   return MakePlan(request, [](std::string_view, const Plan&) {});
 }
 
-Result<Plan> MakePlan(const PlanRequest& asked, const SeenPass& seen) {
-  DT_TRY_STATUS(CheckRequest(asked));
-  PlanRequest request = asked;
-  TableLocations tables = ChooseTableLocations(asked);
-  request.on_worker = std::move(tables.on_worker);
-  Plan plan = Unscheduled({}, request);
-  for (const GraphPass& pass : GraphPasses()) {
-    DT_TRY(plan.graph, pass.run(std::move(plan.graph), request));
-    DT_TRY_STATUS(Prefixed(CheckGraph(plan.graph), pass.name));
-    if (pass.name == kPlacePass && request.report != nullptr) {
-      request.report->step = TimeOfStep(plan.graph, request);
-      request.report->machine = request.machine;
-      request.report->table_why = std::move(tables.why);
-    }
-    seen(pass.name, plan);
+Result<Plan> MakePlan(const PlanRequest& request, const SeenPass& seen) {
+  Planner planner(request, seen);
+  DT_TRY_STATUS(planner.PlanTeam());
+  return planner.PlanPosition(request.position);
+}
+
+Result<std::vector<Plan>> MakePlans(const PlanRequest& request, const SeenPass& seen) {
+  Planner planner(request, seen);
+  DT_TRY_STATUS(planner.PlanTeam());
+  std::vector<Plan> plans;
+  for (uint32_t p = 0; p < request.devices(); ++p) {
+    DT_TRY(plans.emplace_back(), planner.PlanPosition(p));
   }
-  CutIntoSubgraphs(plan);
-  seen(kSubgraphsPass, plan);
-  PlanMemory(plan);
-  DT_TRY_STATUS(CheckPlan(plan, TraitsOf));
-  seen(kMemoryPass, plan);
-  return plan;
+  return plans;
 }
 
 std::vector<std::string> SharedRows(const Plan& plan) {

@@ -1,4 +1,5 @@
-// The planner: from a job and the columns of its data to the plan that every worker runs. Pure
+// The planner: from a job and the columns of its data to the plans that workers run: one for each
+// position in a team. Pure
 // functions over values; nothing here runs a kernel or touches a socket.
 #pragma once
 
@@ -13,14 +14,18 @@
 
 namespace dt::scheduler {
 
-// Errors: Invalid or NotYet. A single problem reads "node "x": …" with its file:line; several
+// The plan of request.position. Errors: Invalid or NotYet. A single problem reads "node "x": …" with its file:line; several
 // problems take one line each.
 Result<Plan> MakePlan(const PlanRequest& request);
 
-// Also calls seen(pass, plan) after each pass. The plan then holds only the graph; after
+// Also calls seen(pass, plan) after each pass, for the graph of request.position. The plan then holds only the graph; after
 // `subgraphs` the subgraphs too, and after `memory_plan` the memory plan.
 using SeenPass = std::function<void(std::string_view pass, const Plan& plan)>;
 Result<Plan> MakePlan(const PlanRequest& request, const SeenPass& seen);
+
+// The plans of all positions of a team, in order. The graph of the whole team is made once.
+// request.report is about the plan of request.position.
+Result<std::vector<Plan>> MakePlans(const PlanRequest& request, const SeenPass& seen);
 
 // All pass names that `seen` may get, in order.
 std::vector<std::string> PassNames();

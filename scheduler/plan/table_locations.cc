@@ -75,6 +75,8 @@ class TableChooser {
       std::string& why = why_[use.name];
       if (request_.job.train.asynchronous()) {
         why = "auto, with train.staleness above 0";
+      } else if (request_.devices() > 1) {
+        why = "auto, with teams of several workers";
       } else if (const std::string_view what = NeedsServers(*config); !what.empty()) {
         why = fmt::format("auto, for its {}", what);
       } else if (use.expected_rows == 0) {
@@ -91,7 +93,7 @@ class TableChooser {
   }
 
   SliceCosts CostsOf(const Graph& graph) const {
-    return SliceCosts(graph, request_.columns, {request_.job.train.batch_size, request_.slices});
+    return SliceCosts(graph, request_.columns, StepSizeOf(request_));
   }
 
   // Among equally fast choices the first one wins, which has the fewest tables on workers.
@@ -200,10 +202,10 @@ TableLocations ChooseTableLocations(const PlanRequest& request) {
 }
 
 TableTimes TimesOfTables(const Graph& graph, const PlanRequest& request) {
-  const SliceCosts costs(graph, request.columns, {request.job.train.batch_size, request.slices});
+  const SliceCosts costs(graph, request.columns, StepSizeOf(request));
   double pulled_rows = 0, pulled_bytes = 0, exchanged_bytes = 0;
   for (const TableUse& table : graph.tables) {
-    const double rows = costs.DistinctKeys(table) * request.slices;
+    const double rows = costs.DistinctKeys(table) * request.slices * request.devices();
     const double bytes = rows * table.dim * sizeof(float);
     if (table.store != kNone) {
       exchanged_bytes += bytes;

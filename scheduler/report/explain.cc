@@ -23,7 +23,7 @@ class Explainer {
         graph_(plan.graph),
         job_(job),
         report_(report),
-        costs_(graph_, plan.columns, {plan.batch_size, plan.slices}) {}
+        costs_(graph_, plan.columns, {plan.batch_size, plan.slices, plan.devices}) {}
 
   std::string Run() {
     Summary();

@@ -89,7 +89,7 @@ void ServerCore::Done(uint64_t order, OrderResult result) {
 
 ShardSetOptions ServerCore::ShardsOf(const StartMessage& start, uint32_t executor) const {
   ShardSetOptions shards{.tables = tables_,
-                         .slices = std::max(1u, start.slices),
+                         .slices = std::max(1u, start.slices) * std::max(1u, start.team),
                          .view = start.view,
                          .self = options_.self,
                          .executor = executor,

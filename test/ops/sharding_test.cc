@@ -124,7 +124,7 @@ class CutBackend : public Backend {
       cut.insert(whole.node().op + " " + rule.loops[loop].name);
     }
     SCOPED_TRACE(fmt::format("{} cut as {}", whole.node().name,
-                             scheduler::TextOf(scheduler::StrategyOf(rule, node_cut))));
+                             TextOf(scheduler::StrategyOf(rule, node_cut))));
     const scheduler::NodeLayouts layouts = LayoutsOf(rule, node_cut);
     std::vector<Joined> outputs, inputs;
     for (size_t i = 0; i < rule.outputs.size(); ++i) {

@@ -136,8 +136,8 @@ LoadDone FakeProcess::CarryOut(const LoadOrder& order) {
 
 FinishDone FakeProcess::CarryOut(const FinishOrder&) {
   done_.push_back("finish");
-  if (role_ == Role::kServer) return {{{"item", 10, 9, 1, 160, 5, ~0ull}}, "", {}};
-  return {{}, "dense", {1.5, 100, 10, 20}};
+  if (role_ == Role::kServer) return {{{"item", 10, 9, 1, 160, 5, ~0ull}}, {}, {}};
+  return {{}, {{0, 5, 6}}, {1.5, 100, 10, 20}};
 }
 
 }  // namespace dt

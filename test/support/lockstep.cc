@@ -59,16 +59,6 @@ HostTensor Tensor(const LocalTensor& numbers, DType dtype) {
   return tensor;
 }
 
-// The pairs of a symbol such as "B/4s2".
-std::vector<int64_t> PartsOf(const std::string& symbol) {
-  std::vector<int64_t> parts;
-  for (size_t at = symbol.find('/'); at != symbol.npos; at = symbol.find('/', at + 1)) {
-    parts.push_back(std::stoll(symbol.substr(at + 1)));
-    parts.push_back(std::stoll(symbol.substr(symbol.find('s', at) + 1)));
-  }
-  return parts;
-}
-
 // The data of one device's slice.
 class DeviceData {
  public:
@@ -81,12 +71,9 @@ class DeviceData {
     FindRows();
     for (const InputSpec& input : parallel_.graph.inputs) Bind(input);
     for (SymbolIndex s = kBatch + 1; s < local.symbols.size(); ++s) {
-      const std::string& name = local.symbols[s];
-      if (name.starts_with("B/")) {
-        const std::vector<int64_t> parts = PartsOf(name);
-        data_.sizes[s] =
-            scheduler::SamplesOf(parts, slice_.samples, parallel_.devices, device_).size();
-      }
+      const SamplePart part = SamplePartOf(local.symbols[s]);
+      if (part.empty()) continue;
+      data_.sizes[s] = SamplesOf(part, slice_.samples, parallel_.devices, device_).size();
     }
     return std::move(data_);
   }
@@ -277,7 +264,7 @@ void Lockstep::RunNode(NodeIndex n, const RunInfo& run) {
     RunInfo local = run;
     local.first_sample = data_[i].first_sample;
     const std::vector<int64_t> parts = IntsAttr(node.attrs, "sample_part");
-    const Range part = scheduler::SamplesOf(parts, data_[i].samples, parallel_.devices, i);
+    const Range part = SamplesOf(parts, data_[i].samples, parallel_.devices, i);
     local.first_sample += static_cast<uint64_t>(part.begin);
     Interpreter(graphs_[i], pool).RunNode(node, data_[i], values_[i], local);
   }

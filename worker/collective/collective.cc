@@ -7,6 +7,8 @@
 namespace dt::worker {
 namespace {
 
+constexpr uint32_t kOfMembers = 2;  // The group in tags; calls of all ranks have 0.
+
 std::span<const float> Piece(std::span<const float> all, size_t begin, size_t end) {
   return all.subspan(begin, end - begin);
 }
@@ -14,17 +16,30 @@ std::span<const float> Piece(std::span<const float> all, size_t begin, size_t en
 }  // namespace
 
 // Ranges are cut at multiples of 16 floats: cache lines.
-Collective::Range Collective::RangeOf(uint32_t rank, size_t elements) const {
+Collective::Range Collective::RangeOf(size_t member, size_t members, size_t elements) {
   const size_t blocks = (elements + 15) / 16;
-  const auto cut = [&](size_t r) { return std::min(elements, 16 * (blocks * r / size())); };
-  return {cut(rank), cut(rank + 1)};
+  const auto cut = [&](size_t m) { return std::min(elements, 16 * (blocks * m / members)); };
+  return {cut(member), cut(member + 1)};
+}
+
+void Collective::FindMembers(const SliceExchange& exchange) {
+  members_.assign(exchange.ranks.begin(), exchange.ranks.end());
+  for (uint32_t r = 0; exchange.ranks.empty() && r < size(); ++r) members_.push_back(r);
+  const auto own = std::ranges::find(members_, rank());
+  DT_CHECK(own != members_.end());
+  own_member_ = static_cast<size_t>(own - members_.begin());
+}
+
+Collective::Range Collective::OwnRange(const SliceExchange& exchange) const {
+  return RangeOf(own_member_, members_.size(), exchange.summed.size());
 }
 
 Status Collective::ExchangeSlices(const SliceExchange& exchange) {
   const size_t slices = exchange.owner.size();
   DT_CHECK(slices > 0 && exchange.sum.size() == slices && exchange.gather.size() == slices);
   DT_CHECK(exchange.gathered.size() % slices == 0);
-  if (size() > 1) DT_TRY_STATUS(SendSlices(exchange));
+  FindMembers(exchange);
+  if (members_.size() > 1) DT_TRY_STATUS(SendSlices(exchange));
   const size_t each = exchange.gathered.size() / slices;
   for (size_t k = 0; k < slices; ++k) {
     if (exchange.owner[k] != rank()) continue;
@@ -32,14 +47,14 @@ Status Collective::ExchangeSlices(const SliceExchange& exchange) {
     std::ranges::copy(exchange.gather[k], exchange.gathered.begin() + k * each);
   }
   SumOwnRange(exchange);
-  return size() > 1 ? ShareRanges(exchange.summed) : OkStatus();
+  return members_.size() > 1 ? ShareRanges(exchange) : OkStatus();
 }
 
-// Sends to each rank its range of every own slice's `sum`, and all of the slice's `gather`.
+// Sends to each member its range of every own slice's `sum`, and all of the slice's `gather`.
 Status Collective::SendSlices(const SliceExchange& exchange) {
   const size_t slices = exchange.owner.size();
   const size_t each = exchange.gathered.size() / slices;
-  const Range mine = RangeOf(rank(), exchange.summed.size());
+  const Range mine = OwnRange(exchange);
   const size_t length = mine.end - mine.begin;
   received_.resize(slices * length);
   send_.clear();
@@ -55,27 +70,40 @@ Status Collective::SendSlices(const SliceExchange& exchange) {
       continue;
     }
     DT_CHECK(exchange.sum[k].size() == exchange.summed.size());
-    for (uint32_t r = 0; r < size(); ++r) {
-      if (r == rank()) continue;
-      const Range range = RangeOf(r, exchange.summed.size());
-      send_.push_back({r, std::as_bytes(Piece(exchange.sum[k], range.begin, range.end))});
-      send_.push_back({r, std::as_bytes(exchange.gather[k])});
+    for (size_t m = 0; m < members_.size(); ++m) {
+      if (m == own_member_) continue;
+      const Range range = RangeOf(m, members_.size(), exchange.summed.size());
+      send_.push_back({members_[m], std::as_bytes(Piece(exchange.sum[k], range.begin, range.end))});
+      send_.push_back({members_[m], std::as_bytes(exchange.gather[k])});
     }
   }
-  return Exchange("sum over slices");
+  return ExchangeOf(exchange, 0, "sum over slices");
 }
 
 Status Collective::Exchange(std::string_view operation) {
   // All ranks make the same calls, so their number tells them apart.
   const MessageTag tag{.node = static_cast<uint32_t>(calls_ & 0xffff), .step = calls_ >> 16};
   ++calls_;
+  return Exchange(tag, operation);
+}
+
+// A call of some ranks only: others do not count it.
+Status Collective::ExchangeOf(const SliceExchange& exchange, uint32_t part,
+                              std::string_view operation) {
+  if (exchange.ranks.empty()) return Exchange(operation);
+  return Exchange(
+      {.group = kOfMembers, .node = exchange.number, .slice = part, .step = exchange.step},
+      operation);
+}
+
+Status Collective::Exchange(const MessageTag& tag, std::string_view operation) {
   Status done = mesh_->Exchange(tag, operation, send_, receive_);
   broken_ = broken_ || !done.ok();
   return done;
 }
 
 void Collective::SumOwnRange(const SliceExchange& exchange) const {
-  const Range mine = RangeOf(rank(), exchange.summed.size());
+  const Range mine = OwnRange(exchange);
   const size_t length = mine.end - mine.begin;
   float* const out = exchange.summed.data() + mine.begin;
   for (size_t k = 0; k < exchange.owner.size(); ++k) {
@@ -90,18 +118,19 @@ void Collective::SumOwnRange(const SliceExchange& exchange) const {
   }
 }
 
-Status Collective::ShareRanges(std::span<float> summed) {
-  const Range mine = RangeOf(rank(), summed.size());
+Status Collective::ShareRanges(const SliceExchange& exchange) {
+  const std::span<float> summed = exchange.summed;
+  const Range mine = OwnRange(exchange);
   send_.clear();
   receive_.clear();
-  for (uint32_t r = 0; r < size(); ++r) {
-    if (r == rank()) continue;
-    const Range range = RangeOf(r, summed.size());
-    send_.push_back({r, std::as_bytes(Piece(summed, mine.begin, mine.end))});
-    receive_.push_back(
-        {r, std::as_writable_bytes(summed.subspan(range.begin, range.end - range.begin))});
+  for (size_t m = 0; m < members_.size(); ++m) {
+    if (m == own_member_) continue;
+    const Range range = RangeOf(m, members_.size(), summed.size());
+    send_.push_back({members_[m], std::as_bytes(Piece(summed, mine.begin, mine.end))});
+    receive_.push_back({members_[m], std::as_writable_bytes(
+                                         summed.subspan(range.begin, range.end - range.begin))});
   }
-  return Exchange("all-gather of sums");
+  return ExchangeOf(exchange, 1, "all-gather of sums");
 }
 
 Status Collective::GatherSlices(const SliceGather& gather) {

@@ -1,6 +1,6 @@
 // Collectives over a mesh, with sums in slice order: the results have the same bits for any number
-// of ranks. All ranks make the same calls in the same order. Owned by one thread; keeps its buffers
-// between calls.
+// of ranks. All ranks make the same calls in the same order, but for exchanges of some ranks. Owned
+// by one thread; keeps its buffers between calls.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,19 @@
 
 namespace dt::worker {
 
-// Values of one length that the slices of a step leave behind, and their results on all ranks.
+// Values of one length that the slices of a step leave behind, and their results on all members. In
+// a team several ranks have a term of a slice's value: each then counts as a slice.
 struct SliceExchange {
   std::span<const uint32_t> owner;                 // Rank by slice.
   std::span<const std::span<const float>> sum;     // By slice: set for own slices, equally long.
   std::span<const std::span<const float>> gather;  // By slice: set for own slices, equally long.
   std::span<float> summed;    // As long as one `sum`; becomes sum[0] + sum[1] + …, in this order.
   std::span<float> gathered;  // Becomes every slice's `gather`, one after the other.
+  // The members, ascending: only they call. Empty: all ranks.
+  std::span<const uint32_t> ranks = {};
+  // With `ranks`: by these numbers the members know the call.
+  uint32_t number = 0;
+  Step step = 0;
 };
 
 // Values of different lengths that the slices of a step leave behind.
@@ -39,6 +45,7 @@ class Collective {
 
   uint32_t rank() const { return mesh_->rank(); }
   uint32_t size() const { return mesh_->size(); }
+  Mesh& mesh() { return *mesh_; }
 
   // Each rank sums one range of the elements over all slices; then every rank gets every range.
   Status ExchangeSlices(const SliceExchange& exchange);
@@ -54,16 +61,23 @@ class Collective {
   struct Range {
     size_t begin = 0, end = 0;
   };
-  Range RangeOf(uint32_t rank, size_t elements) const;
+  static Range RangeOf(size_t member, size_t members, size_t elements);
+  void FindMembers(const SliceExchange& exchange);
+  Range OwnRange(const SliceExchange& exchange) const;
   Status SendSlices(const SliceExchange& exchange);
   Status GatherSizes(const SliceGather& gather);
   Status GatherBytes(const SliceGather& gather);
   void SendToAll(std::span<const std::byte> bytes);
   Status Exchange(std::string_view operation);
+  Status Exchange(const MessageTag& tag, std::string_view operation);
+  Status ExchangeOf(const SliceExchange& exchange, uint32_t part, std::string_view operation);
   void SumOwnRange(const SliceExchange& exchange) const;
-  Status ShareRanges(std::span<float> summed);
+  Status ShareRanges(const SliceExchange& exchange);
 
   const std::unique_ptr<Mesh> mesh_;
+  // The members of the current exchange, ascending, and this rank's number among them.
+  std::vector<uint32_t> members_;
+  size_t own_member_ = 0;
   std::vector<float> received_;      // The own range of other ranks' slices: [slices, range].
   std::vector<uint64_t> sizes_;      // Sizes of the slices gathered last.
   std::vector<std::byte> gathered_;  // Bytes of other ranks; grows and never shrinks.

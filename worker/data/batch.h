@@ -2,28 +2,40 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "common/base/ids.h"
 
 namespace dt::worker {
 
-// One column of `Batch::samples` samples. Exactly one of the two forms is filled.
+// Positions in a list of samples.
+struct SampleRange {
+  uint64_t begin = 0, end = 0;
+  uint64_t size() const { return end - begin; }
+};
+
+// One column. Exactly one of the two forms is filled: numbers of all samples, or ids of the
+// worker's own samples.
 struct BatchColumn {
   std::vector<float> floats;      // [samples]
-  std::vector<Key> keys;          // [samples × length], or ragged: [offsets.back()]
-  std::vector<uint32_t> offsets;  // Ragged only: [samples + 1]
+  std::vector<Key> keys;          // [own samples × length], or ragged: [offsets.back()]
+  std::vector<uint32_t> offsets;  // Ragged only: [own samples + 1]
   std::vector<float> weights;     // Weighted only: in the form of keys.
 };
 
 struct Batch {
   Step step = 0;
   SliceIndex slice = 0;
-  uint32_t samples = 0;       // In this slice; may be 0 in a short last batch.
+  uint32_t samples = 0;  // In this slice; may be 0 in a short last batch.
+  // In a team: the samples of the slice that this worker looks up; nothing: all of them.
+  std::optional<SampleRange> part;
   uint32_t step_samples = 0;  // In the whole step: the divisor of losses.
   // Position of the slice's first sample in the epoch; dropout depends on it.
   uint64_t first_sample = 0;
   std::vector<BatchColumn> columns;  // In the order of Dataset::columns().
+
+  SampleRange own() const { return part.value_or(SampleRange{0, samples}); }
 };
 
 }  // namespace dt::worker

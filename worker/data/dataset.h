@@ -40,7 +40,8 @@ class Dataset {
   // A hash of the content: equal for equal samples in equal order.
   virtual uint64_t fingerprint() const = 0;
   virtual const OpenStats& open_stats() const = 0;
-  // Fills batch.columns and batch.samples with these rows in this order. REQUIRES: each < rows().
+  // Fills batch.columns and batch.samples with these rows in this order; ids only of batch.part.
+  // REQUIRES: each < rows().
   virtual void Gather(std::span<const uint64_t> rows, Batch& batch) const = 0;
 };
 
@@ -63,10 +64,6 @@ class EpochOrder {
   std::vector<uint32_t> permutation_;
 };
 
-struct SampleRange {
-  uint64_t begin = 0, end = 0;  // Positions in the epoch.
-  uint64_t size() const { return end - begin; }
-};
 // The positions of step `step_in_epoch` of an epoch, and of slice k of n of a step: the first
 // slices have ceil(count / n) positions, the last ones fewer or none.
 SampleRange StepRange(uint64_t rows, uint32_t batch_size, uint64_t step_in_epoch);

@@ -19,11 +19,12 @@ void ClearColumns(size_t samples, std::span<const ColumnSpec> columns, Batch& ba
   for (size_t c = 0; c < columns.size(); ++c) {
     const ColumnSpec& spec = columns[c];
     BatchColumn& out = batch.columns[c];
-    const size_t keys = spec.is_keys() ? samples * spec.length : 0;  // Ragged columns: 0 for now.
+    const size_t own = batch.own().size();
+    const size_t keys = spec.is_keys() ? own * spec.length : 0;  // Ragged columns: 0 for now.
     out.floats.resize(spec.is_keys() ? 0 : samples);
     out.keys.resize(keys);
     out.weights.resize(spec.weighted ? keys : 0);
-    out.offsets.assign(spec.is_ragged() ? samples + 1 : 0, 0);
+    out.offsets.assign(spec.is_ragged() ? own + 1 : 0, 0);
   }
 }
 
@@ -121,16 +122,24 @@ void MappedDataset::Gather(std::span<const uint64_t> rows, Batch& batch) const {
   }
   ClearColumns(rows.size(), columns(), batch);
   Prefetch(rows.first(std::min(kTile, rows.size())));
+  const SampleRange own = batch.own();
   for (size_t first = 0; first < rows.size(); first += kTile) {
     const std::span<const uint64_t> tile =
         rows.subspan(first, std::min(kTile, rows.size() - first));
     const size_t next = std::min(first + kTile, rows.size());
     Prefetch(rows.subspan(next, std::min(kTile, rows.size() - next)));
+    const size_t own_begin = std::clamp<size_t>(own.begin, first, first + tile.size());
+    const size_t own_end = std::clamp<size_t>(own.end, own_begin, first + tile.size());
     for (size_t c = 0; c < columns().size(); ++c) {
-      if (!columns()[c].is_ragged()) GatherFixed(c, tile, first, batch.columns[c]);
+      if (!columns()[c].is_keys()) {
+        GatherFixed(c, tile, first, batch.columns[c]);
+      } else if (!columns()[c].is_ragged() && own_begin < own_end) {
+        GatherFixed(c, tile.subspan(own_begin - first, own_end - own_begin), own_begin - own.begin,
+                    batch.columns[c]);
+      }
     }
   }
-  if (cache_->layout().has_heap()) GatherRagged(rows, batch);
+  if (cache_->layout().has_heap()) GatherRagged(rows.subspan(own.begin, own.size()), batch);
 }
 
 }  // namespace dt::worker

@@ -110,7 +110,7 @@ class CudaRunner : public NodeRunner {
     const std::vector<int64_t> ones(graph.symbols.size(), 1);
     for (NodeIndex n = 0; n < graph.nodes.size(); ++n) {
       const Node& node = graph.nodes[n];
-      if (StreamOf(context_.index.traits(n).kind, node.device) != Stream::kGpu) continue;
+      if (StreamOf(context_.index.traits(n).kind, node) != Stream::kGpu) continue;
       if (table_.find_kernel(node.op.c_str()) == nullptr) {
         return WithHint(NotYet("operator {} of node {} has no CUDA kernel", node.op, node.name),
                         "take its tag off, or set cluster.devices to emulated");

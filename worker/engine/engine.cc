@@ -78,7 +78,8 @@ bool Engine::SlicesMayOverlap() const {
   const auto allows = [&](NodeIndex n) {
     const Node& node = graph.nodes[n];
     const OpTraits& traits = index_.traits(n);
-    if (traits.kind == OpKind::kCommunication) return true;
+    // One lane communicates at a time, so that all workers do it in one order.
+    if (traits.kind == OpKind::kCommunication) return node.phase == Phase::kStep;
     if (node.phase == Phase::kStep) return std::ranges::none_of(node.inputs, is_of_slice);
     return traits.writes.empty();
   };
@@ -98,6 +99,7 @@ Status Engine::OpenLane(Accelerator* accelerator) {
                                         .index = index_,
                                         .pool = options_.pool,
                                         .accelerator = accelerator,
+                                        .team = options_.team,
                                         .timeline = options_.timeline,
                                         .overlap = options_.overlap,
                                         .prepare = [this, &lane](NodeIndex n) -> PreparedNode& {
@@ -114,6 +116,7 @@ Status Engine::PrepareNodes(Lane& lane) const {
     lane.nodes[n].kernel = FindKernel(node.op);
     lane.nodes[n].inputs.resize(node.inputs.size());
     lane.nodes[n].outputs.resize(node.outputs.size());
+    lane.nodes[n].sample_part = IntsAttr(node.attrs, "sample_part");
     if (lane.nodes[n].kernel == nullptr && index_.traits(n).has_kernel()) {
       return NotYet("operator {} of node {} has no CPU kernel", node.op, node.name);
     }
@@ -130,6 +133,8 @@ PreparedNode& Engine::PrepareNode(Lane& lane, NodeIndex index) const {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     prepared.outputs[i] = lane.bindings.view(node.outputs[i]);
   }
+  prepared.first_sample =
+      static_cast<uint64_t>(lane.bindings.SamplesIn(prepared.sample_part).begin);
   if (node.device == Device::kGpu && prepared.samples != lane.bindings.sizes()[kBatch]) {
     prepared.samples = lane.bindings.sizes()[kBatch];
     prepared.flops = FlopsOf(plan_.graph, node, prepared);
@@ -274,9 +279,23 @@ Result<RowSpans> Engine::Evaluate(const SliceInputs& inputs, const RunInfo& run)
   lane.streams->GiveRows();
   DT_TRY_STATUS(EndPass(lane));
   for (size_t l = 0; l < outputs_.size(); ++l) {
-    outputs_[l] = lane.bindings.floats(plan_.graph.losses[l].output);
+    outputs_[l] = OwnOutput(lane.bindings, inputs.plan.batch, l);
   }
   return RowSpans(outputs_);
+}
+
+// A worker of a team may have the output of more samples than its own.
+std::span<const float> Engine::OwnOutput(const Bindings& bindings, const Batch& batch,
+                                         size_t loss) const {
+  const ValueIndex output = plan_.graph.losses[loss].output;
+  const Range here = bindings.SamplesIn(output);
+  const std::span<const float> values = bindings.floats(output);
+  const SampleRange own = batch.own();
+  if (own.size() == 0) return {};
+  const auto begin = static_cast<int64_t>(own.begin), end = static_cast<int64_t>(own.end);
+  DT_CHECK(here.begin <= begin && end <= here.end);
+  const size_t width = values.size() / static_cast<size_t>(here.size());
+  return values.subspan(static_cast<size_t>(begin - here.begin) * width, own.size() * width);
 }
 
 std::vector<NodeTiming> Engine::Timings() const {

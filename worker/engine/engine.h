@@ -47,6 +47,7 @@ class Engine {
     TaskPool& pool;
     Accelerator* accelerator = nullptr;  // Needed by plans that have values there.
     WorkerTables* tables = nullptr;      // Needed by plans that have tables on the worker.
+    TeamLink* team = nullptr;            // Needed by plans for a team of several workers.
     Timeline* timeline = nullptr;        // Records each node in training.
     bool overlap = true;                 // False: one subgraph after the other.
   };
@@ -95,8 +96,8 @@ class Engine {
   // the next exchange.
   std::span<const double> step_losses() const { return exchange_.step_losses(); }
 
-  // Forward pass only: returns, by loss of the graph, its output [samples], valid until the next
-  // call.
+  // Forward pass only: returns, by loss of the graph, its output for the batch's own samples, valid
+  // until the next call.
   Result<RowSpans> Evaluate(const SliceInputs& inputs, const RunInfo& run);
 
   // To be called after FetchParameters.
@@ -123,6 +124,7 @@ class Engine {
   Status PrepareNodes(Lane& lane) const;
   PreparedNode& PrepareNode(Lane& lane, NodeIndex index) const;
   void FindLastForPush();
+  std::span<const float> OwnOutput(const Bindings& bindings, const Batch& batch, size_t loss) const;
   Pass PassOf(const Lane& lane, const std::vector<Subgraph>& subgraphs, Phase phase,
               const RunInfo& run) const;
   Status EndPass(Lane& lane);

@@ -5,6 +5,7 @@
 #include "common/base/check.h"
 #include "common/device/accelerator_cuda.h"
 #include "common/device/emulated_accelerator.h"
+#include "worker/engine/comm_runner.h"
 #include "worker/engine/cuda_runner.h"
 
 namespace dt::worker {
@@ -22,7 +23,9 @@ class OneByOne : public NodeRunner {
                               {TrackOf(subgraph.stream), node.name, node.op}, pass.run.step,
                               pass.slice);
       const TimePoint begun = SystemClock().Now();
-      DT_TRY_STATUS(RunNode(node, prepared, pass.run));
+      RunInfo run = pass.run;
+      run.first_sample += prepared.first_sample;
+      DT_TRY_STATUS(RunNode(node, prepared, run));
       prepared.time += SystemClock().Now() - begun;
       ++prepared.runs;
     }
@@ -130,12 +133,15 @@ Track TrackOf(Stream stream) {
       return Track::kCopyToDevice;
     case Stream::kToCpu:
       return Track::kCopyToHost;
+    case Stream::kComm:
+      return Track::kExchange;
   }
   DT_UNREACHABLE();
 }
 
 Result<std::unique_ptr<NodeRunner>> MakeNodeRunner(Stream stream, const RunnerContext& context) {
   if (stream == Stream::kCpu) return std::make_unique<CpuRunner>(context);
+  if (stream == Stream::kComm) return MakeCommRunner(context);
   DT_CHECK(context.accelerator != nullptr);
   if (stream == Stream::kGpu) {
     auto* const card = dynamic_cast<CudaAccelerator*>(context.accelerator);

@@ -9,10 +9,12 @@
 
 #include "common/device/accelerator.h"
 #include "common/graph/graph_index.h"
+#include "common/layout/sample_part.h"
 #include "common/metrics/timeline.h"
 #include "common/plan/plan.h"
 #include "common/runtime/task_pool.h"
 #include "ops/kernel.h"
+#include "worker/engine/team_link.h"
 
 namespace dt::worker {
 
@@ -21,7 +23,9 @@ struct PreparedNode {
   Kernel kernel = nullptr;
   std::vector<TensorView> inputs, outputs;
   std::vector<std::byte> scratch;
-  double flops = 0;  // For nodes on the accelerator, with this many samples.
+  SamplePart sample_part;     // The part of the samples that the node reads; empty: all.
+  uint64_t first_sample = 0;  // Position of its first sample in the slice.
+  double flops = 0;           // For nodes on the accelerator, with this many samples.
   int64_t samples = -1;
   uint64_t runs = 0;
   Duration time{};  // For nodes on a CUDA card, the time to launch them.
@@ -33,6 +37,7 @@ struct RunnerContext {
   const GraphIndex& index;  // Made for the plan's graph.
   TaskPool& pool;
   Accelerator* accelerator = nullptr;  // Needed by streams other than kCpu.
+  TeamLink* team = nullptr;            // Needed by the stream of communication.
   Timeline* timeline = nullptr;        // Records each node, if it wants the step.
   bool overlap = true;                 // False: a subgraph begins when the one before has ended.
   // Sets a node's views and returns it; called on the stream's thread, right before the node runs.

@@ -11,8 +11,12 @@ constexpr Duration kPoll = milliseconds(200);
 // Limit for one subgraph, and for what it waits for: far above what any step takes.
 constexpr Duration kTimeout = std::chrono::minutes(10);
 
+// Its work ends with the call that runs it, and needs no event.
+bool IsOnHost(Stream stream) { return stream == Stream::kCpu || stream == Stream::kComm; }
+
+// The engine makes the exchange of a step between its passes.
 bool IsExchange(const GraphIndex& index, const Subgraph& subgraph) {
-  return index.Is(subgraph.nodes.front(), OpKind::kCommunication);
+  return subgraph.phase == Phase::kStep && index.Is(subgraph.nodes.front(), OpKind::kCommunication);
 }
 
 }  // namespace
@@ -108,7 +112,7 @@ Status Streams::AwaitOthers(uint32_t index, NodeRunner& runner) {
   if (subgraph.needs_rows) DT_TRY_STATUS(progress_.WaitForRows(kTimeout));
   for (const uint32_t w : subgraph.waits) {
     DT_TRY_STATUS(progress_.WaitFor(w, kTimeout));
-    if ((*pass_.subgraphs)[w].stream != Stream::kCpu) {
+    if (!IsOnHost((*pass_.subgraphs)[w].stream)) {
       DT_TRY_STATUS(runner.WaitFor(*events_[w], kTimeout));
     }
   }
@@ -118,14 +122,14 @@ Status Streams::AwaitOthers(uint32_t index, NodeRunner& runner) {
 Status Streams::RunSubgraph(uint32_t index, NodeRunner& runner) {
   const Subgraph& subgraph = (*pass_.subgraphs)[index];
   DT_TRY_STATUS(runner.Run(subgraph, pass_));
-  if (subgraph.stream != Stream::kCpu) DT_TRY_STATUS(runner.Record(*events_[index]));
+  if (!IsOnHost(subgraph.stream)) DT_TRY_STATUS(runner.Record(*events_[index]));
   progress_.End(index);
   return OkStatus();
 }
 
 Status Streams::WaitFor(uint32_t subgraph) {
   DT_TRY_STATUS(progress_.WaitFor(subgraph, kTimeout));
-  if ((*pass_.subgraphs)[subgraph].stream == Stream::kCpu) return OkStatus();
+  if (IsOnHost((*pass_.subgraphs)[subgraph].stream)) return OkStatus();
   return events_[subgraph]->Wait(kTimeout);
 }
 
@@ -144,7 +148,7 @@ void Streams::Abandon() {
   progress_.Fail(Cancelled("the step was abandoned"));
   progress_.WaitForStreams(kTimeout).IgnoreError();
   for (size_t s = 0; s < kStreams; ++s) {
-    if (threads_[s] == nullptr || static_cast<Stream>(s) == Stream::kCpu) continue;
+    if (threads_[s] == nullptr || IsOnHost(static_cast<Stream>(s))) continue;
     const Status recorded = threads_[s]->runner->Record(*events_.front());
     if (recorded.ok()) events_.front()->Wait(kTimeout).IgnoreError();
   }

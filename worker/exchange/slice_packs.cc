@@ -22,16 +22,30 @@ size_t FloatsOf(const Value& value) {
 
 }  // namespace
 
-SlicePacks::SlicePacks(const Plan& plan, Accelerator* accelerator)
-    : packs_(plan.slices), sums_(plan.slices), gathers_(plan.slices) {
+SlicePacks::Holders SlicePacks::HoldersOf(const Node& node) {
+  return {IntsAttr(node.attrs, "group"), IntsAttr(node.attrs, "terms")};
+}
+
+SlicePacks::SlicePacks(const Plan& plan, Holders holders, Accelerator* accelerator)
+    : holders_(std::move(holders)),
+      terms_(std::max<size_t>(1, holders_.terms.size())),
+      packs_(plan.slices * terms_),
+      sums_(packs_.size()),
+      gathers_(packs_.size()) {
+  const auto own = std::ranges::find(holders_.terms, int64_t{plan.position});
+  if (own != holders_.terms.end()) own_term_ = own - holders_.terms.begin();
+  if (holders_.terms.empty()) own_term_ = 0;
   for (Pack& pack : packs_) pack.memory = AlignedBuffer(accelerator);
   std::vector<bool> taken(plan.graph.values.size());
+  uint32_t number = 0;
   for (const Subgraph& subgraph : plan.train) {
     for (const NodeIndex n : subgraph.nodes) {
       const Node& node = plan.graph.nodes[n];
       if (node.op != "sum_slices" && node.op != "gather_slices") continue;
+      const uint32_t at = number++;
+      if (HoldersOf(node) != holders_) continue;
       DT_CHECK(node.inputs.size() == 1 && node.outputs.size() == 1);
-      Piece piece{.node = n, .in = node.inputs[0], .out = node.outputs[0]};
+      Piece piece{.node = n, .number = at, .in = node.inputs[0], .out = node.outputs[0]};
       piece.summed = node.op == "sum_slices";
       piece.direct = plan.graph.value(piece.in).kind == ValueKind::kNode && !taken[piece.in];
       taken[piece.in] = true;
@@ -44,8 +58,13 @@ SlicePacks::SlicePacks(const Plan& plan, Accelerator* accelerator)
   }
 }
 
-SlicePacks::Pack& SlicePacks::Touch(SliceIndex k) {
-  Pack& pack = packs_[k];
+std::optional<size_t> SlicePacks::OwnTerm(SliceIndex k) const {
+  if (!own_term_) return std::nullopt;
+  return k * terms_ + *own_term_;
+}
+
+SlicePacks::Pack& SlicePacks::Touch(size_t term) {
+  Pack& pack = packs_[term];
   const size_t floats = sum_floats_ + gather_floats_;
   if (pack.sum.size() + pack.gather.size() < floats) {
     auto* const memory = static_cast<float*>(pack.memory.Reserve(floats * sizeof(float)));
@@ -53,18 +72,18 @@ SlicePacks::Pack& SlicePacks::Touch(SliceIndex k) {
     pack.sum = {memory, sum_floats_};
     pack.gather = {memory + sum_floats_, gather_floats_};
   }
-  sums_[k] = pack.sum;
-  gathers_[k] = pack.gather;
+  sums_[term] = pack.sum;
+  gathers_[term] = pack.gather;
   return pack;
 }
 
-float* SlicePacks::PieceOf(SliceIndex k, const Piece& piece) {
-  Pack& pack = Touch(k);
+float* SlicePacks::PieceOf(size_t term, const Piece& piece) {
+  Pack& pack = Touch(term);
   return (piece.summed ? pack.sum.data() : pack.gather.data()) + piece.offset;
 }
 
-void SlicePacks::Clear(SliceIndex k) {
-  Pack& pack = Touch(k);
+void SlicePacks::Clear(size_t term) {
+  Pack& pack = Touch(term);
   std::ranges::fill(pack.sum, 0.0f);
   std::ranges::fill(pack.gather, 0.0f);
 }

@@ -1,8 +1,10 @@
-// What the slices of a step leave for its exchange: for each own slice the inputs of the plan's
-// sum_slices nodes, packed one after the other, and those of its gather_slices nodes. Kernels write
-// straight into the packs. Owned by the train thread.
+// What the slices of a step leave for its exchange: for each own slice the inputs of some
+// sum_slices nodes, packed one after the other, and those of some gather_slices nodes: of all that
+// the same positions of a team hold together. Kernels write straight into the packs. Owned by the
+// train thread.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,11 +15,24 @@ namespace dt::worker {
 
 class SlicePacks {
  public:
-  // With an accelerator the packs are pinned for copies from it.
-  SlicePacks(const Plan& plan, Accelerator* accelerator);
+  // The positions of a team that get the results, and those of them that hold a term; empty in a
+  // team of one.
+  struct Holders {
+    std::vector<int64_t> group, terms;
+    friend bool operator==(const Holders&, const Holders&) = default;
+  };
+  static Holders HoldersOf(const Node& node);
+  // For the nodes with these holders. With an accelerator the packs are pinned for copies from it.
+  SlicePacks(const Plan& plan, Holders holders, Accelerator* accelerator);
+
+  const Holders& holders() const { return holders_; }
+  size_t terms() const { return terms_; }
+  // The number of this worker's term of slice k among those of all slices; nothing if it has none.
+  std::optional<size_t> OwnTerm(SliceIndex k) const;
 
   struct Piece {
     NodeIndex node = kNone;
+    uint32_t number = 0;  // Among all exchanged values: the same for all workers.
     ValueIndex in = kNone, out = kNone;
     bool summed = false;  // Otherwise gathered.
     // The kernel that makes `in` writes into the pack; otherwise `in` is copied there.
@@ -28,13 +43,13 @@ class SlicePacks {
   size_t sum_floats() const { return sum_floats_; }
   size_t gather_floats() const { return gather_floats_; }
 
-  // The memory of a piece for slice k.
-  float* PieceOf(SliceIndex k, const Piece& piece);
+  // The memory of a piece for a term.
+  float* PieceOf(size_t term, const Piece& piece);
   // Fills the pack with zeros, for a slice without samples.
-  void Clear(SliceIndex k);
+  void Clear(size_t term);
 
-  // For Collective::ExchangeSlices: by slice; the spans of slices not touched since Begin are
-  // empty.
+  // For Collective::ExchangeSlices: by term of all slices; the spans of those not touched since
+  // Begin are empty.
   void Begin();
   std::span<const std::span<const float>> sums() const { return sums_; }
   std::span<const std::span<const float>> gathers() const { return gathers_; }
@@ -44,11 +59,14 @@ class SlicePacks {
     AlignedBuffer memory;
     std::span<float> sum, gather;
   };
-  Pack& Touch(SliceIndex k);
+  Pack& Touch(size_t term);
 
+  const Holders holders_;
+  const size_t terms_;  // Of a slice.
+  std::optional<size_t> own_term_;
   std::vector<Piece> pieces_;
   size_t sum_floats_ = 0, gather_floats_ = 0;
-  std::vector<Pack> packs_;  // By slice.
+  std::vector<Pack> packs_;  // By term of all slices.
   std::vector<std::span<const float>> sums_, gathers_;
 };
 

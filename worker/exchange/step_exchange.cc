@@ -15,79 +15,152 @@ std::span<float> Floats(AlignedBuffer& memory, size_t count) {
 }  // namespace
 
 StepExchange::StepExchange(const Plan& plan, Accelerator* accelerator)
-    : plan_(plan),
-      packs_(plan, accelerator),
-      rows_(plan, accelerator),
-      summed_memory_(accelerator) {
-  summed_ = Floats(summed_memory_, packs_.sum_floats());
-  gathered_ = Floats(gathered_memory_, plan_.slices * packs_.gather_floats());
-}
+    : plan_(plan), accelerator_(accelerator), rows_(plan, accelerator) {}
 
 Status StepExchange::Open() {
+  DT_TRY_STATUS(OpenBuckets());
   for (const LossSpec& loss : plan_.graph.losses) {
-    const auto piece = std::ranges::find_if(packs_.pieces(), [&](const SlicePacks::Piece& p) {
-      return p.in == loss.loss && !p.summed;
-    });
-    if (piece == packs_.pieces().end()) return Internal("loss {} is not gathered", loss.name);
-    loss_pieces_.push_back(piece - packs_.pieces().begin());
+    LossPlace place;
+    for (const std::unique_ptr<Bucket>& bucket : buckets_) {
+      for (const SlicePacks::Piece& piece : bucket->packs.pieces()) {
+        if (piece.in == loss.loss && !piece.summed) place = {bucket.get(), piece.offset};
+      }
+    }
+    if (place.bucket == nullptr) return Internal("loss {} is not gathered", loss.name);
+    loss_places_.push_back(place);
   }
-  step_losses_.resize(loss_pieces_.size());
+  step_losses_.resize(loss_places_.size());
   return rows_.Open();
 }
 
+// Buckets are in the order of their first nodes, the same for all workers.
+Status StepExchange::OpenBuckets() {
+  for (const Subgraph& subgraph : plan_.train) {
+    for (const NodeIndex n : subgraph.nodes) {
+      const Node& node = plan_.graph.nodes[n];
+      if (node.op != "sum_slices" && node.op != "gather_slices") continue;
+      const SlicePacks::Holders holders = SlicePacks::HoldersOf(node);
+      const bool known = std::ranges::any_of(
+          buckets_, [&](const auto& bucket) { return bucket->packs.holders() == holders; });
+      if (known) continue;
+      for (const auto* positions : {&holders.group, &holders.terms}) {
+        const bool fit = std::ranges::all_of(
+            *positions, [this](int64_t p) { return p >= 0 && p < int64_t{plan_.devices}; });
+        if (!fit || positions->empty() != (plan_.devices == 1)) {
+          return Internal("node \"{}\" names no positions of its team", node.name);
+        }
+      }
+      Bucket& bucket =
+          *buckets_.emplace_back(std::make_unique<Bucket>(plan_, holders, accelerator_));
+      const SlicePacks& packs = bucket.packs;
+      bucket.summed = Floats(bucket.summed_memory, packs.sum_floats());
+      bucket.gathered =
+          Floats(bucket.gathered_memory, plan_.slices * packs.terms() * packs.gather_floats());
+    }
+  }
+  return OkStatus();
+}
+
 void StepExchange::AddNothing(SliceIndex slice) {
-  packs_.Clear(slice);
+  for (const std::unique_ptr<Bucket>& bucket : buckets_) {
+    if (const auto term = bucket->packs.OwnTerm(slice)) bucket->packs.Clear(*term);
+  }
   rows_.AddNothing(slice);
 }
 
 void StepExchange::PlacePieces(const LookupPlan& slice, Bindings& bindings) {
-  for (const SlicePacks::Piece& piece : packs_.pieces()) {
-    float* const memory = packs_.PieceOf(slice.batch.slice, piece);
-    if (piece.direct) bindings.Place(piece.in, memory);
+  for (const std::unique_ptr<Bucket>& bucket : buckets_) {
+    const auto term = bucket->packs.OwnTerm(slice.batch.slice);
+    if (!term) continue;
+    for (const SlicePacks::Piece& piece : bucket->packs.pieces()) {
+      float* const memory = bucket->packs.PieceOf(*term, piece);
+      if (piece.direct) bindings.Place(piece.in, memory);
+    }
   }
   rows_.PlacePieces(slice, bindings);
 }
 
 void StepExchange::CopyPieces(SliceIndex slice, const Bindings& bindings) {
-  for (const SlicePacks::Piece& piece : packs_.pieces()) {
-    if (piece.direct) continue;
-    const auto* const from = static_cast<const float*>(bindings.view(piece.in).data);
-    std::copy_n(from, piece.floats, packs_.PieceOf(slice, piece));
+  for (const std::unique_ptr<Bucket>& bucket : buckets_) {
+    const auto term = bucket->packs.OwnTerm(slice);
+    if (!term) continue;
+    for (const SlicePacks::Piece& piece : bucket->packs.pieces()) {
+      if (piece.direct) continue;
+      const auto* const from = static_cast<const float*>(bindings.view(piece.in).data);
+      std::copy_n(from, piece.floats, bucket->packs.PieceOf(*term, piece));
+    }
   }
   rows_.CopyPieces(slice, bindings);
 }
 
+// The ranks that have the terms, and those that get the sums: in each team those of the holders.
+void StepExchange::FindRanks(const Collective& collective, std::span<const uint32_t> owner,
+                             Bucket& bucket) {
+  const SlicePacks::Holders& holders = bucket.packs.holders();
+  bucket.owner.clear();
+  bucket.ranks.clear();
+  for (const uint32_t team : owner) {
+    for (size_t t = 0; t < bucket.packs.terms(); ++t) {
+      const auto position = holders.terms.empty() ? 0u : static_cast<uint32_t>(holders.terms[t]);
+      bucket.owner.push_back(team * plan_.devices + position);
+    }
+  }
+  for (uint32_t team = 0; team < collective.size() / plan_.devices; ++team) {
+    for (const int64_t position : holders.group) {
+      bucket.ranks.push_back(team * plan_.devices + static_cast<uint32_t>(position));
+    }
+  }
+}
+
 Status StepExchange::Join(Collective& collective, const StepSlices& slices, Bindings& bindings) {
   DT_CHECK(slices.owner.size() == plan_.slices);
-  DT_TRY_STATUS(collective.ExchangeSlices({.owner = slices.owner,
-                                           .sum = packs_.sums(),
-                                           .gather = packs_.gathers(),
-                                           .summed = summed_,
-                                           .gathered = gathered_}));
-  packs_.Begin();
-  DT_TRY_STATUS(CheckDenseGrads(plan_.graph, bindings, summed_, slices.step));
+  for (const std::unique_ptr<Bucket>& bucket : buckets_) {
+    FindRanks(collective, slices.owner, *bucket);
+    SlicePacks& packs = bucket->packs;
+    DT_TRY_STATUS(collective.ExchangeSlices({.owner = bucket->owner,
+                                             .sum = packs.sums(),
+                                             .gather = packs.gathers(),
+                                             .summed = bucket->summed,
+                                             .gathered = bucket->gathered,
+                                             .ranks = bucket->ranks,
+                                             .number = packs.pieces().front().number,
+                                             .step = slices.step}));
+    packs.Begin();
+    if (plan_.devices > 1 && bucket->summed.empty()) continue;
+    DT_TRY_STATUS(CheckDenseGrads(plan_.graph, bindings, bucket->summed, slices.step));
+  }
   DT_TRY_STATUS(rows_.Join(collective, slices.owner, slices.step, slices.tables, bindings));
-  SpreadResults(bindings);
+  for (const std::unique_ptr<Bucket>& bucket : buckets_) SpreadResults(*bucket, bindings);
+  AddLosses();
   return OkStatus();
 }
 
-void StepExchange::SpreadResults(Bindings& bindings) {
-  const float* const gathered = gathered_.data();
-  for (const SlicePacks::Piece& piece : packs_.pieces()) {
+void StepExchange::SpreadResults(const Bucket& bucket, Bindings& bindings) const {
+  const SlicePacks& packs = bucket.packs;
+  for (const SlicePacks::Piece& piece : packs.pieces()) {
     if (piece.summed) {
-      bindings.Place(piece.out, summed_.data() + piece.offset);
+      bindings.Place(piece.out, bucket.summed.data() + piece.offset);
       continue;
     }
     auto* out = static_cast<float*>(bindings.view(piece.out).data);
-    for (uint32_t k = 0; k < plan_.slices; ++k) {
-      const float* const from = gathered + k * packs_.gather_floats() + piece.offset;
-      out = std::copy_n(from, piece.floats, out);
+    const float* from = bucket.gathered.data() + piece.offset;
+    for (uint32_t k = 0; k < plan_.slices; ++k, out += piece.floats) {
+      std::copy_n(from, piece.floats, out);
+      from += packs.gather_floats();
+      for (size_t t = 1; t < packs.terms(); ++t, from += packs.gather_floats()) {
+        for (size_t i = 0; i < piece.floats; ++i) out[i] += from[i];
+      }
     }
   }
-  for (size_t l = 0; l < loss_pieces_.size(); ++l) {
-    const float* part = gathered + packs_.pieces()[loss_pieces_[l]].offset;
+}
+
+void StepExchange::AddLosses() {
+  for (size_t l = 0; l < loss_places_.size(); ++l) {
+    const Bucket& bucket = *loss_places_[l].bucket;
+    const float* part = bucket.gathered.data() + loss_places_[l].offset;
     step_losses_[l] = 0;
-    for (uint32_t k = 0; k < plan_.slices; ++k, part += packs_.gather_floats()) {
+    const size_t terms = plan_.slices * bucket.packs.terms();
+    for (size_t k = 0; k < terms; ++k, part += bucket.packs.gather_floats()) {
       step_losses_[l] += double{*part};
     }
   }

@@ -30,11 +30,12 @@ class StepExchange {
   // Called after the slice has run: copies what its nodes could not write into the pack.
   void CopyPieces(SliceIndex slice, const Bindings& bindings);
 
-  // Joins the slices of all ranks; owner[k] is the rank that ran slice k. The results go to
+  // Joins the slices of all ranks; owner[k] is the team that ran slice k. The results go to
   // `bindings`, and rows of new keys to `tables`. Errors: those of Collective::ExchangeSlices and
   // RowExchange::Join; Unavailable, if a sum is not finite.
   struct StepSlices {
-    std::span<const uint32_t> owner;
+    std::span<const uint32_t>
+        owner;  // By slice: the team; ranks are teams if they have one worker.
     Step step = 0;
     WorkerTables* tables = nullptr;  // Needed by plans that sum rows.
   };
@@ -43,14 +44,30 @@ class StepExchange {
   std::span<const double> step_losses() const { return step_losses_; }
 
  private:
-  void SpreadResults(Bindings& bindings);
+  // What the same positions of a team hold together, with the results of the exchange.
+  struct Bucket {
+    Bucket(const Plan& plan, const SlicePacks::Holders& holders, Accelerator* accelerator)
+        : packs(plan, holders, accelerator), summed_memory(accelerator) {}
+    SlicePacks packs;
+    AlignedBuffer summed_memory, gathered_memory;
+    std::span<float> summed, gathered;  // gathered: [terms of all slices, floats of one].
+    std::vector<uint32_t> owner;        // By term of all slices: the rank.
+    std::vector<uint32_t> ranks;        // The members; empty in teams of one: all.
+  };
+  struct LossPlace {
+    const Bucket* bucket = nullptr;
+    size_t offset = 0;
+  };
+  Status OpenBuckets();
+  void FindRanks(const Collective& collective, std::span<const uint32_t> owner, Bucket& bucket);
+  void SpreadResults(const Bucket& bucket, Bindings& bindings) const;
+  void AddLosses();
 
   const Plan& plan_;
-  SlicePacks packs_;
+  Accelerator* const accelerator_;
+  std::vector<std::unique_ptr<Bucket>> buckets_;
   RowExchange rows_;
-  AlignedBuffer summed_memory_, gathered_memory_;
-  std::span<float> summed_, gathered_;  // Over all ranks; gathered_: [slices, floats of one].
-  std::vector<size_t> loss_pieces_;     // By loss: the index of its piece.
+  std::vector<LossPlace> loss_places_;  // By loss.
   std::vector<double> step_losses_;
 };
 

@@ -15,13 +15,13 @@ namespace {
 constexpr size_t kJoinedAtOnce = 32;  // Samples that are joined at a time.
 
 // Number of ids per sample in a column of fixed length.
-size_t LengthOf(const BatchColumn& column, uint32_t samples) {
+size_t LengthOf(const BatchColumn& column, size_t samples) {
   return samples == 0 ? 0 : column.keys.size() / samples;
 }
 
-// The sample that holds id number `at` of a column.
+// The sample, among the own ones, that holds id number `at` of a column.
 size_t SampleOf(const BatchColumn& column, size_t at, const Batch& batch) {
-  if (column.offsets.empty()) return at / LengthOf(column, batch.samples);
+  if (column.offsets.empty()) return at / LengthOf(column, batch.own().size());
   const auto behind = std::ranges::upper_bound(column.offsets, at);
   return static_cast<size_t>(behind - column.offsets.begin()) - 1;
 }
@@ -210,7 +210,8 @@ Status LookupPlanner::CheckKeys(uint32_t table, const LookupPlan& plan) const {
       const BatchColumn& column = plan.batch.columns[c];
       const auto at = std::ranges::find(column.keys, *wrong);
       if (at == column.keys.end()) continue;
-      const uint64_t sample = plan.rows[SampleOf(column, at - column.keys.begin(), plan.batch)];
+      const size_t of_own = SampleOf(column, at - column.keys.begin(), plan.batch);
+      const uint64_t sample = plan.rows[plan.batch.own().begin + of_own];
       return WithHint(
           Malformed("column {} of sample {} holds key {}; table {} has rows 0 to {}",
                     plan_.columns[c].name, sample + 1, *wrong, use.name, use.keys_end - 1),
@@ -228,17 +229,17 @@ std::span<const Key> LookupPlanner::KeysOf(const LookupSpec& spec, const Batch& 
   const BatchColumn& front = batch.columns[spec.columns.front()];
   if (spec.length == 0) {
     lists.ends.clear();
-    if (batch.samples > 0) lists.ends.assign(front.offsets.begin() + 1, front.offsets.end());
+    if (batch.own().size() > 0) lists.ends.assign(front.offsets.begin() + 1, front.offsets.end());
   }
   if (spec.columns.size() == 1) return front.keys;
-  joined_.resize(static_cast<size_t>(batch.samples) * spec.length);
+  joined_.resize(static_cast<size_t>(batch.own().size()) * spec.length);
   // A few samples at a time, so that their joined keys stay in the nearest cache.
-  for (size_t first = 0; first < batch.samples; first += kJoinedAtOnce) {
-    const size_t end = std::min<size_t>(first + kJoinedAtOnce, batch.samples);
+  for (size_t first = 0; first < batch.own().size(); first += kJoinedAtOnce) {
+    const size_t end = std::min<size_t>(first + kJoinedAtOnce, batch.own().size());
     size_t at = 0;
     for (const uint32_t c : spec.columns) {
       const BatchColumn& column = batch.columns[c];
-      const size_t length = LengthOf(column, batch.samples);
+      const size_t length = LengthOf(column, batch.own().size());
       JoinColumn(std::span(column.keys).subspan(first * length, (end - first) * length), length,
                  spec.length, joined_.data() + first * spec.length + at);
       at += length;
@@ -260,8 +261,8 @@ void LookupPlanner::FillWeights(const LookupSpec& spec, const Batch& batch,
   size_t at = 0;
   for (const uint32_t c : spec.columns) {
     const BatchColumn& column = batch.columns[c];
-    const size_t length = LengthOf(column, batch.samples);
-    for (size_t b = 0; b < batch.samples && !column.weights.empty(); ++b) {
+    const size_t length = LengthOf(column, batch.own().size());
+    for (size_t b = 0; b < batch.own().size() && !column.weights.empty(); ++b) {
       std::copy_n(column.weights.begin() + b * length, length,
                   lists.weights.begin() + b * spec.length + at);
     }

@@ -118,6 +118,7 @@ Status Bindings::ReadSymbols() {
   symbol_table_.assign(symbols, kNone);
   symbol_step_.assign(symbols, kNone);
   symbol_room_.assign(symbols, kNone);
+  symbol_part_.assign(symbols, {});
   for (SymbolIndex s = kBatch + 1; s < symbols; ++s) {
     const std::string& name = graph.symbols[s];
     for (uint32_t l = 0; l < graph.lookups.size(); ++l) {
@@ -128,6 +129,8 @@ Status Bindings::ReadSymbols() {
       if (name == "S." + graph.tables[t].name) symbol_step_[s] = t;
       if (name == "R." + graph.tables[t].name) symbol_room_[s] = t;
     }
+    symbol_part_[s] = SamplePartOf(name);
+    if (!symbol_part_[s].empty()) continue;
     const auto means = {symbol_lookup_[s], symbol_table_[s], symbol_step_[s], symbol_room_[s]};
     if (std::ranges::count(means, kNone) == 4) {
       return Internal("the plan has a size \"{}\" of no lookup and no table", name);
@@ -179,12 +182,22 @@ void Bindings::BindRows(RowSpans rows) {
 void Bindings::SetSizes(const LookupPlan& slice, TableViews tables) {
   sizes_[kBatch] = slice.batch.samples;
   for (SymbolIndex s = kBatch + 1; s < sizes_.size(); ++s) {
+    if (!symbol_part_[s].empty()) sizes_[s] = extents_[s] = SamplesIn(symbol_part_[s]).size();
     if (symbol_room_[s] != kNone) SetRoom(s, tables);
     if (symbol_lookup_[s] != kNone) SetSize(s, slice.lookups[symbol_lookup_[s]].index.size());
     if (symbol_table_[s] != kNone) SetSize(s, slice.tables[symbol_table_[s]].size());
   }
   extents_[kBatch] = sizes_[kBatch];
   SetShapes();
+}
+
+Range Bindings::SamplesIn(const SamplePart& part) const {
+  return SamplesOf(part, sizes_[kBatch], plan_.devices, plan_.position);
+}
+
+Range Bindings::SamplesIn(ValueIndex v) const {
+  const SymShape& shape = plan_.graph.value(v).shape;
+  return SamplesIn(shape.empty() ? SamplePart() : symbol_part_[shape[0].symbol]);
 }
 
 // An extent that is passed grows by an eighth more, so that slowly growing sizes settle.
@@ -265,7 +278,8 @@ void Bindings::BindInput(const InputSpec& spec, const LookupPlan& slice) {
     case InputKind::kLabel:
     case InputKind::kSampleWeight:
       view.data = spec.columns.size() == 1
-                      ? Mutable(batch.columns[spec.columns.front()].floats.data())
+                      ? Mutable(batch.columns[spec.columns.front()].floats.data() +
+                                SamplesIn(spec.value).begin)
                       : JoinColumns(&spec - plan_.graph.inputs.data(), spec, batch);
       break;
     case InputKind::kLookupIndex:
@@ -290,15 +304,17 @@ void Bindings::BindInput(const InputSpec& spec, const LookupPlan& slice) {
   }
 }
 
-// Makes [B, columns] from columns of [B].
+// Makes [B, columns] from columns of [B], for the samples that this worker has of it.
 void* Bindings::JoinColumns(size_t input, const InputSpec& spec, const Batch& batch) {
   const size_t width = spec.columns.size();
-  auto* const out =
-      static_cast<float*>(joined_[input].Reserve(batch.samples * width * sizeof(float)));
+  const Range samples = SamplesIn(spec.value);
+  const auto count = static_cast<size_t>(samples.size());
+  auto* const out = static_cast<float*>(joined_[input].Reserve(count * width * sizeof(float)));
   for (size_t c = 0; c < width; ++c) {
     const std::vector<float>& column = batch.columns[spec.columns[c]].floats;
     DT_CHECK(column.size() == batch.samples);
-    for (size_t b = 0; b < batch.samples; ++b) out[b * width + c] = column[b];
+    const float* const from = column.data() + samples.begin;
+    for (size_t b = 0; b < count; ++b) out[b * width + c] = from[b];
   }
   return out;
 }

@@ -16,6 +16,7 @@
 
 #include "common/device/accelerator.h"
 #include "common/device/tensor.h"
+#include "common/layout/sample_part.h"
 #include "common/plan/plan.h"
 #include "worker/lookup/lookup_plan.h"
 #include "worker/memory/aligned_buffer.h"
@@ -56,6 +57,9 @@ class Bindings {
   // out: exact for B, for others a value at or above all sizes so far.
   std::span<const int64_t> sizes() const { return sizes_; }
   std::span<const int64_t> extents() const { return extents_; }
+  // The part of the slice's samples that this worker has; those of the first dimension of a value.
+  Range SamplesIn(const SamplePart& part) const;
+  Range SamplesIn(ValueIndex v) const;
   void Place(ValueIndex v, void* data) { views_[v].data = data; }
   // Host memory of slots and joined columns.
   uint64_t bytes() const;
@@ -86,11 +90,12 @@ class Bindings {
   Accelerator* const accelerator_;
   std::vector<TensorView> views_;
   std::vector<ValueIndex> symbolic_;  // Values whose shape depends on the slice.
-  // By symbol: the lookup whose ids it counts; each symbol is in one list.
+  // By symbol: the lookup whose ids it counts; each symbol but B is in one list.
   std::vector<uint32_t> symbol_lookup_;
   std::vector<uint32_t> symbol_table_;    // By symbol: the table whose distinct keys it counts.
   std::vector<uint32_t> symbol_step_;     // By symbol: the table whose keys of a step it counts.
   std::vector<uint32_t> symbol_room_;     // By symbol: the table on the worker whose room it is.
+  std::vector<SamplePart> symbol_part_;   // By symbol: the part of the samples that it counts.
   std::vector<int64_t> sizes_, extents_;  // By symbol.
   std::vector<size_t> slot_bytes_;        // By slot: what is needed now.
   std::vector<bool> on_device_;           // By slot.

@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "common/base/hash.h"
 #include "common/storage/files.h"
-#include "worker/memory/parameters.h"
 
 namespace dt::worker {
 namespace {
 
-constexpr std::string_view kMagic = "DTDENSE1";
-constexpr std::string_view kName = "dense.bin";
+constexpr std::string_view kMagic = "DTDENSE2";
 constexpr uint64_t kValuesMax = uint64_t{1} << 60;
+constexpr uint32_t kFilesMax = 65536;
 
 template <class T>
 void Append(std::string& out, const T& value) {
@@ -24,6 +24,10 @@ void Append(std::string& out, const T& value) {
 
 std::span<const std::byte> BytesOf(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::string NameOf(uint32_t position) {
+  return position == 0 ? "dense.bin" : fmt::format("dense-{}.bin", position);
 }
 
 // Reads the file's fields one after the other, and knows the offset for errors.
@@ -56,56 +60,35 @@ class FieldReader {
   size_t at_ = 0;
 };
 
-std::string TextOf(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
-
-Status Differs(const std::string& path, std::string_view how) {
-  return WithHint(WithWhere(Invalid("the checkpoint is of another model: {}", how), path),
-                  "resume with the job file it was written with, or start anew");
-}
-
-Result<DenseArray> ReadArray(FieldReader& in) {
-  DenseArray array;
+Result<DensePart> ReadPart(FieldReader& in) {
+  DensePart part;
   DT_TRY(const uint32_t name_bytes, in.Read<uint32_t>());
-  DT_TRY(array.name, in.Bytes(name_bytes));
+  DT_TRY(part.name, in.Bytes(name_bytes));
   DT_TRY(const uint32_t dims, in.Read<uint32_t>());
   if (dims > 16) return in.Damaged("an array has too many dimensions");
-  array.shape.resize(dims);
-  uint64_t values = 1;
-  for (int64_t& dim : array.shape) {
-    DT_TRY(dim, in.Read<int64_t>());
-    const bool sane = dim >= 0 && (dim == 0 || values <= kValuesMax / static_cast<uint64_t>(dim));
+  for (Shape* const shape : {&part.whole, &part.box.first, &part.box.length}) {
+    shape->resize(dims);
+    for (int64_t& dim : *shape) {
+      DT_TRY(dim, in.Read<int64_t>());
+    }
+  }
+  uint64_t values = 1, whole = 1;
+  for (uint32_t d = 0; d < dims; ++d) {
+    const int64_t n = part.whole[d], first = part.box.first[d], length = part.box.length[d];
+    const bool inside = n >= 0 && first >= 0 && length >= 0 && first <= n && length <= n - first;
+    const bool sane = inside && (n == 0 || whole <= kValuesMax / static_cast<uint64_t>(n));
     if (!sane) return in.Damaged("an array has an impossible shape");
-    values *= static_cast<uint64_t>(dim);
+    whole *= static_cast<uint64_t>(n);
+    values *= static_cast<uint64_t>(length);
   }
   DT_TRY(const std::string_view bytes, in.Bytes(values * sizeof(float)));
-  array.values.resize(values);
-  if (!bytes.empty()) std::memcpy(array.values.data(), bytes.data(), bytes.size());
-  return array;
+  part.values = BytesOf(bytes);
+  return part;
 }
 
-}  // namespace
-
-Result<CheckpointFile> Parameters::Save(const std::string& folder) const {
-  std::string content(kMagic);
-  content.reserve(bytes() + 4096);
-  Append(content, static_cast<uint32_t>(arrays_.size()));
-  for (const Array* array : ByName()) {
-    Append(content, static_cast<uint32_t>(array->name.size()));
-    content += array->name;
-    Append(content, static_cast<uint32_t>(array->shape.size()));
-    for (const int64_t dim : array->shape) Append(content, dim);
-    content.append(reinterpret_cast<const char*>(array->values.data()),
-                   array->values.size() * sizeof(float));
-  }
-  Append(content, HashBytes(BytesOf(content)));
-  const std::string path = (std::filesystem::path(folder) / kName).string();
-  DT_TRY_STATUS(WriteWholeFile(path, content));
-  return CheckpointFile{
-      .name = std::string(kName), .bytes = content.size(), .digest = HashBytes(BytesOf(content))};
-}
-
-Result<std::vector<DenseArray>> ReadDenseFile(const std::string& folder) {
-  const std::string path = (std::filesystem::path(folder) / kName).string();
+// Takes the parts of one file; returns how many files there are.
+Result<uint32_t> ReadFile(const std::string& path,
+                          const std::function<Status(const DensePart&)>& take) {
   DT_TRY(const std::string content, ReadWholeFile(path));
   FieldReader in(content, path);
   DT_TRY(const std::string_view magic, in.Bytes(kMagic.size()));
@@ -117,58 +100,104 @@ Result<std::vector<DenseArray>> ReadDenseFile(const std::string& folder) {
   std::memcpy(&digest, content.data() + body.size(), sizeof(digest));
   if (digest != HashBytes(BytesOf(body)))
     return in.Damaged("its digest does not match its content");
-  DT_TRY(const uint32_t count, in.Read<uint32_t>());
-  std::vector<DenseArray> arrays;
-  for (uint32_t i = 0; i < count; ++i) {
-    DT_TRY(DenseArray array, ReadArray(in));
-    arrays.push_back(std::move(array));
+  DT_TRY(const uint32_t files, in.Read<uint32_t>());
+  if (files == 0 || files > kFilesMax) return in.Damaged("it names an impossible number of files");
+  DT_TRY(const uint32_t parts, in.Read<uint32_t>());
+  for (uint32_t i = 0; i < parts; ++i) {
+    DT_TRY(const DensePart part, ReadPart(in));
+    DT_TRY_STATUS(take(part));
   }
   DT_TRY_STATUS(in.Bytes(sizeof(uint64_t)).status());
   if (!in.at_end()) return in.Damaged("something follows the last array");
-  return arrays;
+  return files;
 }
 
-Status Parameters::Load(const std::string& folder) {
-  const std::string path = (std::filesystem::path(folder) / kName).string();
-  DT_TRY(const std::vector<DenseArray> saved, ReadDenseFile(folder));
-  if (saved.size() != arrays_.size()) {
-    return Differs(path,
-                   fmt::format("it has {} dense arrays, not {}", saved.size(), arrays_.size()));
+}  // namespace
+
+std::string DensePath(const std::string& folder, uint32_t position) {
+  return (std::filesystem::path(folder) / NameOf(position)).string();
+}
+
+size_t CopyCommon(const DensePart& part, const DenseBox& to, std::span<float> values) {
+  DenseBox common;
+  Shape in_part, in_box;  // Where the common box begins in both.
+  for (size_t d = 0; d < part.whole.size(); ++d) {
+    const int64_t first = std::max(part.box.first[d], to.first[d]);
+    const int64_t end =
+        std::min(part.box.first[d] + part.box.length[d], to.first[d] + to.length[d]);
+    if (first >= end) return 0;
+    common.length.push_back(end - first);
+    in_part.push_back(first - part.box.first[d]);
+    in_box.push_back(first - to.first[d]);
   }
-  const std::vector<const Array*> own = ByName();
-  for (size_t i = 0; i < own.size(); ++i) {
-    if (saved[i].name != own[i]->name) {
-      return Differs(path,
-                     fmt::format("it has {} where this job has {}", saved[i].name, own[i]->name));
+  std::vector<int64_t> from;
+  ForEachRow({in_part, common.length}, part.box.length,
+             [&](int64_t first, int64_t) { from.push_back(first); });
+  size_t row = 0;
+  const auto bytes = [](int64_t n) { return static_cast<size_t>(n) * sizeof(float); };
+  ForEachRow({in_box, common.length}, to.length, [&](int64_t first, int64_t length) {
+    std::memcpy(values.data() + first, part.values.data() + bytes(from[row++]), bytes(length));
+  });
+  return static_cast<size_t>(ElementCount(common.length));
+}
+
+DenseWriter::DenseWriter(uint32_t files, size_t parts) : content_(kMagic) {
+  Append(content_, files);
+  Append(content_, static_cast<uint32_t>(parts));
+}
+
+void DenseWriter::Add(const DensePart& part) {
+  Append(content_, static_cast<uint32_t>(part.name.size()));
+  content_ += part.name;
+  Append(content_, static_cast<uint32_t>(part.whole.size()));
+  for (const Shape* const shape : {&part.whole, &part.box.first, &part.box.length}) {
+    for (const int64_t dim : *shape) Append(content_, dim);
+  }
+  content_.append(reinterpret_cast<const char*>(part.values.data()), part.values.size());
+}
+
+Result<CheckpointFile> DenseWriter::Write(const std::string& folder, uint32_t position) {
+  Append(content_, HashBytes(BytesOf(content_)));
+  DT_TRY_STATUS(WriteWholeFile(DensePath(folder, position), content_));
+  return CheckpointFile{
+      .name = NameOf(position), .bytes = content_.size(), .digest = HashBytes(BytesOf(content_))};
+}
+
+Status ReadDenseParts(const std::string& folder,
+                      const std::function<Status(const DensePart&)>& take) {
+  DT_TRY(const uint32_t files, ReadFile(DensePath(folder, 0), take));
+  for (uint32_t f = 1; f < files; ++f) {
+    DT_TRY_STATUS(ReadFile(DensePath(folder, f), take).status());
+  }
+  return OkStatus();
+}
+
+Result<std::vector<DenseArray>> ReadDenseArrays(const std::string& folder) {
+  std::map<std::string, DenseArray, std::less<>> arrays;
+  std::map<std::string, size_t, std::less<>> found;
+  DT_TRY_STATUS(ReadDenseParts(folder, [&](const DensePart& part) -> Status {
+    DenseArray& array = arrays[std::string(part.name)];
+    if (array.name.empty()) {
+      array.name = part.name;
+      array.shape = part.whole;
+      array.values.resize(static_cast<size_t>(ElementCount(part.whole)));
     }
-    if (saved[i].shape == own[i]->shape) continue;
-    return Differs(path, fmt::format("{} has shape {} there and {} here", own[i]->name,
-                                     TextOf(saved[i].shape), TextOf(own[i]->shape)));
+    if (array.shape != part.whole) {
+      return WithWhere(DataLoss("the files of dense parameters disagree about {}", array.name),
+                       folder);
+    }
+    const DenseBox all{Shape(array.shape.size(), 0), array.shape};
+    found[array.name] += CopyCommon(part, all, array.values);
+    return OkStatus();
+  }));
+  std::vector<DenseArray> sorted;
+  for (auto& [name, array] : arrays) {
+    if (found[name] != array.values.size()) {
+      return WithWhere(DataLoss("the files of dense parameters lack elements of {}", name), folder);
+    }
+    sorted.push_back(std::move(array));
   }
-  for (size_t i = 0; i < own.size(); ++i) {
-    // Copied in place: kernels hold no pointer between steps, but views do.
-    std::ranges::copy(saved[i].values, arrays_[own[i] - arrays_.data()].values.begin());
-  }
-  return OkStatus();
-}
-
-Status Parameters::LoadWithoutState(const std::string& folder) {
-  const std::string path = (std::filesystem::path(folder) / kName).string();
-  DT_TRY(const std::vector<DenseArray> saved, ReadDenseFile(folder));
-  std::vector<const DenseArray*> found;  // One per array; null: it is optimizer state.
-  for (const Array& own : arrays_) {
-    const auto at = std::ranges::find(saved, own.name, &DenseArray::name);
-    found.push_back(own.optimizer_state || at == saved.end() ? nullptr : &*at);
-    if (own.optimizer_state) continue;
-    if (at == saved.end()) return Differs(path, fmt::format("it has no {}", own.name));
-    if (at->shape == own.shape) continue;
-    return Differs(path, fmt::format("{} has shape {} there and {} here", own.name,
-                                     TextOf(at->shape), TextOf(own.shape)));
-  }
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (found[i] != nullptr) std::ranges::copy(found[i]->values, arrays_[i].values.begin());
-  }
-  return OkStatus();
+  return sorted;
 }
 
 }  // namespace dt::worker

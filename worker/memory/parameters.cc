@@ -1,12 +1,18 @@
 #include "worker/memory/parameters.h"
 
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "common/base/check.h"
 #include "common/base/hash.h"
 #include "common/base/text.h"
 #include "common/graph/initial_values.h"
+#include "worker/memory/dense_file.h"
 
 namespace dt::worker {
 
@@ -24,18 +30,103 @@ std::set<ValueIndex> ReadInSlices(const Graph& graph) {
   return read;
 }
 
+std::string TextOf(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+Status Differs(const std::string& folder, std::string_view how) {
+  return WithHint(
+      WithWhere(Invalid("the checkpoint is of another model: {}", how), DensePath(folder, 0)),
+      "resume with the job file it was written with, or start anew");
+}
+
+// What a worker's arrays become, until all of it has been read.
+class Loaded {
+ public:
+  Loaded(const std::vector<Parameters::Array>& arrays, const std::string& folder, bool with_state)
+      : arrays_(arrays), folder_(folder), with_state_(with_state), values_(arrays.size()) {
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      by_name_[arrays[i].name] = i;
+      missing_.push_back(arrays[i].values.size());
+      values_[i].resize(arrays[i].values.size());
+    }
+  }
+
+  Status Take(const DensePart& part) {
+    const auto found = by_name_.find(part.name);
+    saved_.insert(std::string(part.name));
+    if (found == by_name_.end()) return OkStatus();  // Reported at the end.
+    const Parameters::Array& own = arrays_[found->second];
+    if (!with_state_ && own.optimizer_state) return OkStatus();
+    if (part.whole != own.whole) {
+      return Differs(folder_, fmt::format("{} has shape {} there and {} here", own.name,
+                                          TextOf(part.whole), TextOf(own.whole)));
+    }
+    const DenseBox to{own.first, own.shape};
+    const size_t copied = CopyCommon(part, to, values_[found->second]);
+    size_t& missing = missing_[found->second];
+    if (copied > missing) {
+      return WithWhere(
+          DataLoss("elements of {} are in several files of dense parameters", own.name), folder_);
+    }
+    missing -= copied;
+    return OkStatus();
+  }
+
+  Status End() const {
+    if (with_state_ && saved_.size() != arrays_.size()) {
+      return Differs(folder_,
+                     fmt::format("it has {} dense arrays, not {}", saved_.size(), arrays_.size()));
+    }
+    for (const auto& [name, i] : by_name_) {
+      if (!Wanted(i) || saved_.contains(name)) continue;
+      if (!with_state_) return Differs(folder_, fmt::format("it has no {}", name));
+      const auto other = std::ranges::find_if(
+          saved_, [&](const std::string& saved) { return !by_name_.contains(saved); });
+      return Differs(folder_, fmt::format("it has {} where this job has {}", *other, name));
+    }
+    for (size_t i = 0; i < arrays_.size(); ++i) {
+      if (!Wanted(i) || missing_[i] == 0) continue;
+      return WithWhere(DataLoss("the files of dense parameters lack {} elements of {}", missing_[i],
+                                arrays_[i].name),
+                       folder_);
+    }
+    return OkStatus();
+  }
+
+  void Put(std::vector<Parameters::Array>& arrays) const {
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      // Copied in place: kernels hold no pointer between steps, but views do.
+      if (Wanted(i)) std::ranges::copy(values_[i], arrays[i].values.begin());
+    }
+  }
+
+ private:
+  bool Wanted(size_t i) const { return with_state_ || !arrays_[i].optimizer_state; }
+
+  const std::vector<Parameters::Array>& arrays_;
+  const std::string& folder_;
+  const bool with_state_;
+  std::map<std::string, size_t, std::less<>> by_name_;
+  std::set<std::string> saved_;
+  std::vector<size_t> missing_;  // By array: elements not read yet.
+  std::vector<std::vector<float>> values_;
+};
+
 }  // namespace
 
-Parameters::Parameters(const Plan& plan) {
+Parameters::Parameters(const Plan& plan) : position_(plan.position), devices_(plan.devices) {
   const std::set<ValueIndex> read = ReadInSlices(plan.graph);
   for (const ParameterSpec& spec : plan.graph.parameters) {
     const Value& value = plan.graph.value(spec.value);
     DT_CHECK_MSG(value.dtype == DType::kF32, "parameter {} is not f32", value.name);
-    Array array{.name = value.name, .value = spec.value, .shape = {}, .values = {}};
+    Array& array = arrays_.emplace_back();
+    array.name = value.name;
+    array.value = spec.value;
     for (const Dim& dim : value.shape) array.shape.push_back(dim.times);
+    array.whole = spec.whole.empty() ? array.shape : spec.whole;
+    array.first = spec.whole.empty() ? Shape(array.shape.size(), 0) : spec.first;
     array.values = InitialValues(plan.seed, value, spec);
     array.optimizer_state = !spec.trained && !read.contains(spec.value);
-    arrays_.push_back(std::move(array));
+    array.copy = spec.copy;
   }
 }
 
@@ -45,28 +136,57 @@ uint64_t Parameters::bytes() const {
   return bytes;
 }
 
-std::vector<const Parameters::Array*> Parameters::ByName() const {
-  std::vector<const Array*> sorted;
-  for (const Array& array : arrays_) sorted.push_back(&array);
-  std::ranges::sort(sorted, {}, [](const Array* a) { return std::string_view(a->name); });
-  return sorted;
+DenseSum Parameters::Sum() const {
+  DenseSum sum{.position = position_};
+  for (const Array& array : arrays_) {
+    if (array.copy) continue;
+    uint64_t key = HashString(array.name);
+    for (const int64_t dim : array.whole) key = MixBits(key ^ static_cast<uint64_t>(dim)) + 1;
+    size_t at = 0;
+    ForEachRow({array.first, array.shape}, array.whole, [&](int64_t first, int64_t length) {
+      for (int64_t i = 0; i < length; ++i, ++at) {
+        const uint64_t bits = std::bit_cast<uint32_t>(array.values[at]);
+        const uint64_t low = MixBits(key ^ MixBits(static_cast<uint64_t>(first + i) << 32 ^ bits));
+        sum.low += low;
+        sum.high += MixBits(low ^ (bits << 32 | (static_cast<uint64_t>(first + i) >> 32)));
+      }
+    });
+  }
+  return sum;
 }
 
 std::string Parameters::Checksum() const {
-  XXH3_state_t state;
-  XXH3_128bits_reset(&state);
-  const auto add = [&](const void* data, size_t bytes) {
-    XXH3_128bits_update(&state, data, bytes);
-  };
-  for (const Array* array : ByName()) {
-    const uint64_t sizes[] = {array->name.size(), array->shape.size()};
-    add(sizes, sizeof(sizes));
-    add(array->name.data(), array->name.size());
-    add(array->shape.data(), array->shape.size() * sizeof(int64_t));
-    add(array->values.data(), array->values.size() * sizeof(float));
+  const DenseSum sum = Sum();
+  return HexOf(sum.high) + HexOf(sum.low);
+}
+
+Result<CheckpointFile> Parameters::Save(const std::string& folder) const {
+  std::vector<const Array*> arrays;
+  for (const Array& array : arrays_) {
+    if (!array.copy && (!array.values.empty() || ElementCount(array.whole) == 0)) {
+      arrays.push_back(&array);
+    }
   }
-  const XXH128_hash_t hash = XXH3_128bits_digest(&state);
-  return HexOf(hash.high64) + HexOf(hash.low64);
+  std::ranges::sort(arrays, {}, [](const Array* a) { return std::string_view(a->name); });
+  DenseWriter writer(devices_, arrays.size());
+  for (const Array* array : arrays) {
+    writer.Add({.name = array->name,
+                .whole = array->whole,
+                .box = {array->first, array->shape},
+                .values = std::as_bytes(std::span(array->values))});
+  }
+  return writer.Write(folder, position_);
+}
+
+Status Parameters::Load(const std::string& folder) { return Load(folder, true); }
+Status Parameters::LoadWithoutState(const std::string& folder) { return Load(folder, false); }
+
+Status Parameters::Load(const std::string& folder, bool with_state) {
+  Loaded loaded(arrays_, folder, with_state);
+  DT_TRY_STATUS(ReadDenseParts(folder, [&](const DensePart& part) { return loaded.Take(part); }));
+  DT_TRY_STATUS(loaded.End());
+  loaded.Put(arrays_);
+  return OkStatus();
 }
 
 }  // namespace dt::worker

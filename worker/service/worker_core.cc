@@ -93,7 +93,8 @@ class WorkerCore {
   // The mesh notices a lost worker at once, the scheduler after its lease; but only the scheduler
   // knows which one it is.
   bool PeerMayBeLost() const {
-    return connecting_ || (collective_ != nullptr && collective_->broken());
+    return connecting_ || (collective_ != nullptr && collective_->broken()) ||
+           (team_ && team_->broken);
   }
   void AwaitVerdict() {
     const TimePoint deadline =
@@ -128,8 +129,14 @@ class WorkerCore {
     return ready;
   }
 
-  Status OpenEngine(std::string_view bytes) {
-    DT_TRY(Plan plan, DecodePlan(std::as_bytes(std::span(bytes.data(), bytes.size())), TraitsOf));
+  static Result<Plan> PlanIn(const StartMessage& start) {
+    if (start.plans.size() != 1) {
+      return Internal("the scheduler sent {} plans to this worker", start.plans.size());
+    }
+    return DecodePlan(std::as_bytes(std::span(start.plans.front().bytes)), TraitsOf);
+  }
+
+  Status OpenEngine(Plan plan) {
     const bool on_accelerator = std::ranges::any_of(
         plan.graph.values, [](const Value& value) { return value.device == Device::kGpu; });
     Accelerator* accelerator = options_.accelerator;
@@ -143,6 +150,7 @@ class WorkerCore {
     const Engine::Options options{.pool = pool_,
                                   .accelerator = accelerator,
                                   .tables = tables_.get(),
+                                  .team = team_ ? &*team_ : nullptr,
                                   .timeline = trace_.timeline(),
                                   .overlap = options_.job.parallel.overlap};
     const bool all_on_servers = std::ranges::all_of(
@@ -158,7 +166,13 @@ class WorkerCore {
   }
 
   Status Start(const StartMessage& start) {
-    DT_TRY_STATUS(OpenEngine(start.plan));
+    DT_TRY(Plan plan, PlanIn(start));
+    DT_TRY_STATUS(ConnectMesh(start.view));
+    if (plan.devices > 1) {
+      communicator_ = MakeMeshCommunicator(collective_->mesh());
+      team_.emplace(*communicator_, rank_ / plan.devices * plan.devices);
+    }
+    DT_TRY_STATUS(OpenEngine(std::move(plan)));
     DT_TRY(client_,
            PsClient::Open(
                start.view,
@@ -173,7 +187,6 @@ class WorkerCore {
                       parts_.link.SetProgress(progress_);
                     },
                 .clock = &parts_.clock}));
-    DT_TRY_STATUS(ConnectMesh(start.view));
     std::function<Result<SplitMessage>()> next_split;
     if (options_.job.train.staleness == kUnboundedStaleness) {
       next_split = [this] { return NextSplit(); };
@@ -279,17 +292,20 @@ class WorkerCore {
     DT_TRY(done.result, trainer_->Evaluate(order));
     return OkStatus();
   }
-  // Tables on workers and dense parameters are the same on all workers, so rank 0 writes them. If
+  // Tables on workers and dense parameters are the same in all teams, so the first one writes them. If
   // dense parameters are on servers, which save them with their optimizer state, this file is for
   // programs that read checkpoints.
   Status Do(const SaveOrder& order, OrderDoneMessage& done) {
     SaveDone saved;
-    if (rank_ == 0) {
+    if (rank_ < engine_->plan().devices) {
       DT_TRY(const std::string folder, PathBelow(options_.job.checkpoint.dir, order.name));
       DT_TRY_STATUS(trainer_->PullDense());
       DT_TRY_STATUS(engine_->FetchParameters());
       DT_TRY(CheckpointFile file, engine_->parameters().Save(folder));
       saved.files.push_back(std::move(file));
+    }
+    if (rank_ == 0) {
+      DT_TRY(const std::string folder, PathBelow(options_.job.checkpoint.dir, order.name));
       DT_TRY(const std::vector<CheckpointFile> tables,
              tables_->Save({folder, rank_, order.step, client_->shards()}));
       saved.files.insert(saved.files.end(), tables.begin(), tables.end());
@@ -319,7 +335,7 @@ class WorkerCore {
     DT_TRY_STATUS(trainer_->PullDense());
     DT_TRY(std::vector<TableReport> tables, tables_->Reports());
     done.result = FinishDone{.tables = std::move(tables),
-                             .dense_checksum = engine_->parameters().Checksum(),
+                             .dense = {engine_->parameters().Sum()},
                              .stats = ReadProcessStats(&parts_.data_network)};
     return OkStatus();
   }
@@ -332,14 +348,16 @@ class WorkerCore {
   StepTrace trace_;  // Used by everything below.
 
   // Set by Start. Each object uses those before it.
+  uint32_t rank_ = 0;
+  bool connecting_ = false;  // To the other workers, at this moment.
+  std::unique_ptr<Collective> collective_;
+  std::unique_ptr<Communicator> communicator_;  // Null in a team of one, as is team_.
+  std::optional<TeamLink> team_;
   std::unique_ptr<Accelerator> accelerator_;  // Null: the plan needs none, or the options name one.
   std::unique_ptr<WorkerTables> tables_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Engine> other_engine_;  // See Trainer::Options; null: none.
   std::unique_ptr<PsClient> client_;
-  uint32_t rank_ = 0;
-  bool connecting_ = false;  // To the other workers, at this moment.
-  std::unique_ptr<Collective> collective_;
   std::unique_ptr<Trainer> trainer_;
   uint64_t order_ = 0;           // The number of the current order.
   uint64_t samples_before_ = 0;  // Trained by orders that have ended.

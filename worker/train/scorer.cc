@@ -67,7 +67,7 @@ bool Counts(const LossSpec& loss, float label) {
 // Calibration is computed for these losses.
 bool Predicts(const LossSpec& loss) { return IsBinary(loss) || loss.type == "mse"; }
 
-std::span<const float> OutputOf(std::span<const float> outputs, uint32_t samples, size_t i) {
+std::span<const float> OutputOf(std::span<const float> outputs, size_t samples, size_t i) {
   const size_t width = outputs.size() / samples;
   return outputs.subspan(i * width, width);
 }
@@ -103,17 +103,18 @@ Status Scorer::AddLoss(size_t l, uint64_t number, const Batch& batch,
   const std::span<const float> labels =
       labelled ? std::span<const float>(batch.columns[loss.label_column].floats)
                : std::span<const float>();
-  DT_CHECK(outputs.size() % batch.samples == 0);
+  const SampleRange own = batch.own();
+  DT_CHECK(own.size() == 0 || outputs.size() % own.size() == 0);
   DT_CHECK(!labelled || labels.size() == batch.samples);
   EvaluatePart part{.batch = number};
-  for (size_t i = 0; i < batch.samples; ++i) {
-    const std::span<const float> output = OutputOf(outputs, batch.samples, i);
+  for (size_t i = 0; i < own.size(); ++i) {
+    const std::span<const float> output = OutputOf(outputs, own.size(), i);
     if (!std::ranges::all_of(output, [](float x) { return std::isfinite(x); })) {
       return WithHint(Unavailable("output {} of evaluation sample {} is not finite", loss.name,
-                                  batch.first_sample + i + 1),
+                                  batch.first_sample + own.begin + i + 1),
                       "lower the learning rate or set optimizer.clip_norm");
     }
-    const float label = labelled ? labels[i] : 1.0f;
+    const float label = labelled ? labels[own.begin + i] : 1.0f;
     if (!Counts(loss, label)) continue;
     const Scored scored = ScoredOf(loss, output, double{label});
     part.samples += 1;
@@ -129,10 +130,11 @@ Status Scorer::AddLoss(size_t l, uint64_t number, const Batch& batch,
 
 Status Scorer::WriteLines(const Batch& batch, std::span<const std::span<const float>> outputs) {
   lines_.clear();
-  for (size_t i = 0; i < batch.samples; ++i) {
+  const size_t own = batch.own().size();
+  for (size_t i = 0; i < own; ++i) {
     if (kept_ != nullptr) DT_TRY_STATUS(kept_->AppendNext(lines_));
     for (size_t l = 0; l < outputs.size(); ++l) {
-      const std::span<const float> output = OutputOf(outputs[l], batch.samples, i);
+      const std::span<const float> output = OutputOf(outputs[l], own, i);
       fmt::format_to(
           std::back_inserter(lines_), "{}{}", l == 0 ? "" : ",",
           static_cast<float>(ScoredOf(graph_->losses[l], output, double{kNoLabel}).prediction));

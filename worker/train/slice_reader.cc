@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "common/base/check.h"
+#include "common/layout/sample_part.h"
 
 namespace dt::worker {
 namespace {
@@ -97,7 +98,13 @@ SliceReader::Item SliceReader::Read() {
   if (plan == nullptr) plan = std::make_unique<LookupPlan>();
   plan->rows.clear();
   if (!options_.next(*plan)) return {};
-  const Batch& batch = plan->batch;
+  const Plan& of = options_.plan;
+  Batch& batch = plan->batch;
+  batch.part.reset();
+  if (of.devices > 1) {
+    const Range own = SamplesOf({of.devices, 1}, std::ssize(plan->rows), of.devices, of.position);
+    batch.part = {static_cast<uint64_t>(own.begin), static_cast<uint64_t>(own.end)};
+  }
   {
     const TimelineSpan span(options_.timeline, kGather, batch.step, batch.slice);
     options_.data.Gather(plan->rows, plan->batch);

@@ -60,9 +60,11 @@ Status PushSlice(const StepInfo& info, const LookupPlan& slice, Stages& on) {
   if (!on.overlap) DT_TRY_STATUS(on.engine.FinishUpdate());
   {
     const TimelineSpan push(on.timeline, stage::kSendPush, info.step, slice.batch.slice);
+    // Each worker of a team pushes what its own samples contribute.
+    const Plan& plan = on.engine.plan();
     on.client.BeginPush({.step = info.step,
-                         .slice = slice.batch.slice,
-                         .slices = static_cast<uint32_t>(info.slice_owner.size()),
+                         .slice = slice.batch.slice * plan.devices + plan.position,
+                         .slices = static_cast<uint32_t>(info.slice_owner.size()) * plan.devices,
                          .lr_scale = info.lr_scale},
                         slice, row_grads);
   }
@@ -72,7 +74,8 @@ Status PushSlice(const StepInfo& info, const LookupPlan& slice, Stages& on) {
 // If the engine takes two slices, one starts before the one before it has its gradients.
 Status OwnSlices(const StepInfo& info, Stages& on) {
   const LookupPlan* under_way = nullptr;
-  for (auto left = std::ranges::count(info.slice_owner, on.collective.rank()); left > 0; --left) {
+  const uint32_t team = on.collective.rank() / on.engine.plan().devices;
+  for (auto left = std::ranges::count(info.slice_owner, team); left > 0; --left) {
     if (under_way != nullptr && on.engine.slices_at_once() == 1) {
       DT_TRY_STATUS(PushSlice(info, *std::exchange(under_way, nullptr), on));
     }

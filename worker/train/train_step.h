@@ -36,7 +36,7 @@ struct Stages {
 struct StepInfo {
   Step step = 0;
   uint32_t samples = 0;                        // In the whole step.
-  std::span<const uint32_t> slice_owner = {};  // Rank by slice.
+  std::span<const uint32_t> slice_owner = {};  // By slice: the team.
   float lr_scale = 1;
 };
 

@@ -78,11 +78,11 @@ std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor 
 
 // ------------------------------------------------------------ training
 
-// This rank's slices, step by step.
+// The slices of this rank's team, step by step.
 std::function<bool(LookupPlan&)> Trainer::OwnSlices(const TrainOrder& order) const {
   const uint64_t rows = options_.data.train->rows();
   const JobConfig& job = options_.job;
-  return [order, rows, rank = options_.rank, batch_size = options_.engine.plan().batch_size,
+  return [order, rows, team = team(), batch_size = options_.engine.plan().batch_size,
           positions = EpochOrder(job.seed, order.epoch, rows, job.data.shuffle_window),
           step = order.first_step, slice = SliceIndex{0}](LookupPlan& plan) mutable {
     const auto slices = static_cast<uint32_t>(order.slice_owner.size());
@@ -92,7 +92,7 @@ std::function<bool(LookupPlan&)> Trainer::OwnSlices(const TrainOrder& order) con
         ++step;
       }
       if (step >= order.end_step) return false;
-      if (order.slice_owner[slice] == rank) break;
+      if (order.slice_owner[slice] == team) break;
     }
     const SampleRange whole = StepRange(rows, batch_size, step - order.epoch_first_step);
     const SampleRange part = SliceRange(whole, slice, slices);
@@ -294,12 +294,12 @@ Status Trainer::PullDense() {
 
 // ------------------------------------------------------------ evaluation
 
-// Batch b of the split, in file order, belongs to rank b mod ranks.
+// Batch b of the split, in file order, belongs to team b mod teams.
 std::function<bool(LookupPlan&)> Trainer::OwnBatches(const EvaluateOrder& order) const {
   const uint64_t rows = options_.data.of(order.split).rows();
-  return [step = order.step, rows, ranks = options_.ranks,
-          batch_size = options_.engine.plan().batch_size,
-          batch = uint64_t{options_.rank}](LookupPlan& plan) mutable {
+  const Plan& plan_of = options_.engine.plan();
+  return [step = order.step, rows, teams = options_.ranks / plan_of.devices,
+          batch_size = plan_of.batch_size, batch = uint64_t{team()}](LookupPlan& plan) mutable {
     const uint64_t begin = batch * batch_size;
     if (begin >= rows) return false;
     const uint64_t end = std::min(rows, begin + batch_size);
@@ -309,7 +309,7 @@ std::function<bool(LookupPlan&)> Trainer::OwnBatches(const EvaluateOrder& order)
     plan.batch.slice = 0;
     plan.batch.samples = plan.batch.step_samples = static_cast<uint32_t>(end - begin);
     plan.batch.first_sample = begin;
-    batch += ranks;
+    batch += teams;
     return true;
   };
 }
@@ -334,7 +334,9 @@ Result<EvaluateDone> Trainer::Evaluate(const EvaluateOrder& order) {
                                                              .first_sample = batch.first_sample,
                                                              .step_samples = batch.samples,
                                                              .training = false}));
-    DT_TRY_STATUS(scorer.Add(batch.first_sample / plan.batch_size, batch, outputs));
+    // The workers of a team have parts of a batch each.
+    const uint64_t number = batch.first_sample / plan.batch_size;
+    DT_TRY_STATUS(scorer.Add(number * plan.devices + plan.position, batch, outputs));
   }
   return scorer.Finish();
 }

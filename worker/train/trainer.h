@@ -58,6 +58,7 @@ class Trainer {
  private:
   std::unique_ptr<SliceReader> OpenReader(const Dataset& data, LookupFor purpose,
                                           std::function<bool(LookupPlan&)> next);
+  uint32_t team() const { return options_.rank / options_.engine.plan().devices; }
   TrainDone NothingDone(const TrainOrder& order) const;
   Result<TrainDone> TrainSynchronous(const TrainOrder& order);
   Result<TrainDone> RunSteps(const TrainOrder& order, Stages& stages);

@@ -17,7 +17,8 @@ class StepNodes {
         config_(request.job.optimizer),
         slices_(request.slices),
         servers_update_(request.job.train.asynchronous()),
-        joined_(request.slices > 1 || (request.workers > 1 && !servers_update_)) {}
+        joined_(request.slices > 1 || (request.workers > 1 && !servers_update_)),
+        held_(request.held) {}
 
   Result<Graph> Run() {
     const OptimizerInfo& optimizer = InfoOf(config_.spec.kind);
@@ -33,7 +34,7 @@ class StepNodes {
     for (const ParameterSpec& p : trained) {
       ValueIndex sum = p.grad;
       if (joined_) {
-        DT_TRY(sum, Step("sum_slices", "sum." + NameOf(p), {p.grad}));
+        DT_TRY(sum, Step("sum_slices", "sum." + NameOf(p), {p.grad}, HeldAttrs(p.grad)));
       }
       grads.push_back(sum);
     }
@@ -84,8 +85,16 @@ class StepNodes {
     return outputs[0];
   }
   Result<ValueIndex> Gather(ValueIndex value) {
-    return Step("gather_slices", "gather." + graph_.value(value).name, {value},
-                {{"slices", int64_t{slices_}}});
+    Attrs attrs = HeldAttrs(value);
+    attrs["slices"] = int64_t{slices_};
+    return Step("gather_slices", "gather." + graph_.value(value).name, {value}, std::move(attrs));
+  }
+  // Who in the team holds the value of a slice; nothing for a team of one.
+  Attrs HeldAttrs(ValueIndex value) const {
+    if (held_.empty()) return {};
+    const HeldTogether& held = held_[value];
+    return {{"group", std::vector<int64_t>(held.group.begin(), held.group.end())},
+            {"terms", std::vector<int64_t>(held.terms.begin(), held.terms.end())}};
   }
 
   // Gives every rank the losses of all slices, and the statistics that update running values.
@@ -117,6 +126,11 @@ class StepNodes {
 
   Status Clip(std::vector<ValueIndex>& grads) {
     if (config_.clip_norm == 0 || grads.empty()) return OkStatus();
+    if (std::ranges::any_of(graph_.parameters,
+                            [](const ParameterSpec& p) { return !p.whole.empty(); })) {
+      return WithHint(NotYet("optimizer.clip_norm with weights that are cut over workers"),
+                      "cut nodes by samples only, or leave out clip_norm");
+    }
     DT_TRY(std::vector<ValueIndex> outputs,
            Append("clip_by_global_norm", "clip", grads, {{"clip_norm", double{config_.clip_norm}}},
                   grads.size() + 1));
@@ -141,6 +155,9 @@ class StepNodes {
       state.kind = ValueKind::kState;
       ParameterSpec spec;
       spec.init = {InitKind::kConstant, InitialState(config_.spec)};
+      spec.whole = parameter.whole;
+      spec.first = parameter.first;
+      spec.copy = parameter.copy;
       spec.trained = false;
       spec.value = graph_.AddValue(std::move(state));
       graph_.parameters.push_back(spec);
@@ -198,6 +215,7 @@ class StepNodes {
   const uint32_t slices_;
   const bool servers_update_;
   const bool joined_;  // False if a worker's gradients need no sum with others.
+  const std::vector<HeldTogether>& held_;
   std::vector<Running> running_;
 };
 

@@ -54,8 +54,11 @@ Result<Graph> StoreActivationsInBf16(Graph graph, const PlanRequest&) {
       node.op = "mixed_matmul";
     }
   }
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    DT_TRY_STATUS(InferNode(graph, static_cast<NodeIndex>(n)));
+  // Shapes do not change, and types only here.
+  for (NodeIndex n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    const bool changed = node.op == "mixed_matmul" || BoolAttr(node.attrs, "bf16_output", false);
+    if (changed) DT_TRY_STATUS(InferNode(graph, n));
   }
   return graph;
 }

@@ -43,13 +43,17 @@ class Fuser {
     }
     DropParts();
     DropValues();
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      DT_TRY_STATUS(InferNode(graph_, static_cast<NodeIndex>(n)));
+    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
+      if (IsFused(graph_.nodes[n])) DT_TRY_STATUS(InferNode(graph_, n));
     }
     return std::move(graph_);
   }
 
  private:
+  static bool IsFused(const Node& node) {
+    return node.op == "dense_layer" || node.op == "relu_bias_grad" || node.op == "dense_layer_back";
+  }
+
   // Calls f for every value that something other than a node refers to.
   template <class F>
   void EachRoot(const F& f) {

@@ -1,13 +1,6 @@
 #include "scheduler/passes/lowering/lowering.h"
 
-#include "ops/sharding.h"
-
 namespace dt::scheduler {
-
-Result<Graph> Parallelize(Graph graph, const PlanRequest&) {
-  for (const Node& node : graph.nodes) DT_TRY_STATUS(ShardingOf(graph, node).status());
-  return graph;
-}
 
 Plan Unscheduled(Graph graph, const PlanRequest& request) {
   Plan plan;
@@ -16,6 +9,8 @@ Plan Unscheduled(Graph graph, const PlanRequest& request) {
   plan.batch_size = request.job.train.batch_size;
   plan.slices = request.slices;
   plan.seed = request.job.seed;
+  plan.devices = request.devices();
+  plan.position = request.position;
   return plan;
 }
 

@@ -11,9 +11,6 @@
 
 namespace dt::scheduler {
 
-// Checks that every node's sharding rule fits its shapes. The graph stays whole: every worker runs
-// all of it on a part of the batch.
-Result<Graph> Parallelize(Graph graph, const PlanRequest& request);
 // Fuses products with their bias and activation, and the gradients between two layers, where no
 // other node reads the values in between. These values are removed, and the others get new numbers.
 Result<Graph> Fuse(Graph graph, const PlanRequest& request);

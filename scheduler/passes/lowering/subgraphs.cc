@@ -33,7 +33,7 @@ class Segments {
 
   void Add(NodeIndex n) {
     const Node& node = graph_.nodes[n];
-    const auto stream = static_cast<size_t>(StreamOf(index_.traits(n).kind, node.device));
+    const auto stream = static_cast<size_t>(StreamOf(index_.traits(n).kind, node));
     std::vector<uint32_t> arrivals;
     for (const ValueIndex v : node.inputs) {
       const NodeIndex from = writer_[v] == kNone ? graph_.value(v).producer : writer_[v];
@@ -173,9 +173,10 @@ class Cutter {
     exchange.phase = Phase::kStep;
     std::vector<NodeIndex> rest;
     for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
+      if (graph_.nodes[n].phase != Phase::kStep) continue;
       if (index_.Is(n, OpKind::kCommunication)) {
         exchange.nodes.push_back(n);
-      } else if (graph_.nodes[n].phase == Phase::kStep) {
+      } else {
         rest.push_back(n);
       }
     }

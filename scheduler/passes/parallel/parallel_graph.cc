@@ -61,12 +61,16 @@ class ProblemOf {
     DT_TRY(made.rule, ShardingOf(graph_, node));
     const auto strategy = team_.strategies.find(node.name);
     if (strategy != team_.strategies.end()) made.strategy = strategy->second;
+    const auto out = team_.outs.find(node.name);
+    if (out != team_.outs.end()) made.out = out->second;
     problem_.nodes.push_back(std::move(made));
     return OkStatus();
   }
 
   void AddResults() {
-    for (const LossSpec& loss : graph_.losses) problem_.results.push_back({.value = loss.loss});
+    for (const LossSpec& loss : graph_.losses) {
+      problem_.results.push_back({.value = loss.loss, .may_be_partial = true});
+    }
     for (const ParameterSpec& p : graph_.parameters) {
       AddGradient({.value = p.grad, .like = p.value, .may_be_partial = true});
     }
@@ -156,6 +160,7 @@ class Writer {
       DT_TRY(const ValueIndex given, ValueAfter(problem_.results[r].value, found_.results[r]));
       Replace(problem_.results[r].value, given);
     }
+    for (LossSpec& loss : made_.graph.losses) SetOutput(loss);
     for (ValueIndex v = 0; v < graph_.values.size(); ++v) {
       // A value that no node reads has no layout yet.
       if (made_.layouts[v].matrix.empty()) made_.layouts[v] = WholeOf(graph_.value(v));
@@ -274,6 +279,18 @@ class Writer {
     made_.graph.values[out].shape = shape;
     made_.layouts.push_back(layout);
     return out;
+  }
+
+  // What the loss reads, which is no partial sum.
+  void SetOutput(LossSpec& loss) const {
+    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
+      const std::vector<ValueIndex>& inputs = graph_.nodes[n].inputs;
+      const bool computes_loss = !inputs.empty() && inputs[0] == loss.output &&
+                                 std::ranges::find(inputs, loss.label) != inputs.end();
+      if (!computes_loss) continue;
+      loss.output = made_.graph.nodes[number_[n]].inputs[0];
+      return;
+    }
   }
 
   // Losses and gradients are read outside of the graph, where their layouts have been changed.

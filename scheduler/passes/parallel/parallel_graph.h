@@ -8,6 +8,7 @@
 
 #include "common/graph/graph.h"
 #include "common/layout/layout.h"
+#include "common/layout/sample_part.h"
 #include "scheduler/parallel/node_cut.h"
 
 namespace dt::scheduler {
@@ -17,6 +18,7 @@ using Strategies = std::map<std::string, Strategy, std::less<>>;  // By node.
 struct TeamOptions {
   uint32_t devices = 1;
   Strategies strategies;
+  Strategies outs;      // How outputs shall lie.
   int64_t samples = 1;  // The largest number of samples of a slice.
   bool all_to_all = true;
 };
@@ -36,12 +38,8 @@ Result<Graph> ByParts(const Graph& graph, uint32_t devices, Strategies& strategi
 // and the nearest valid strategy; NotYet, for what cannot be divided yet.
 Result<ParallelGraph> Parallelized(const Graph& graph, const TeamOptions& team);
 
-// Samples are divided in units of 1 / devices of their number, rounded up: a part among k has
-// devices / k units, the last parts what is left. So a part of a part is a part, whatever the
-// number of samples is, which plans do not know. Of n samples, the part that is at `parts`, pairs
-// of a number of parts k and a stride s: its number is device / s mod k, the first pair the outer
-// one.
-Range SamplesOf(const std::vector<int64_t>& parts, int64_t n, uint32_t devices, DeviceIndex device);
+// Checks what workers of a team cannot do yet, though a graph says it: NotYet.
+Status CheckForWorkers(const ParallelGraph& parallel);
 
 // The graph of one device of the team. Constant dimensions have their local length, and attributes
 // that count positions likewise. The samples of a device are a symbol of their own, "B/4s2" for the

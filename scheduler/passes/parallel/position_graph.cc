@@ -24,6 +24,8 @@ class Position {
         local_.values[v].shape[d] = LocalDim(whole[d], layout.dims[d], layout.matrix);
       }
     }
+    for (InputSpec& input : local_.inputs) SetColumns(input);
+    for (ParameterSpec& parameter : local_.parameters) SetPart(parameter);
     for (NodeIndex n = 0; n < local_.nodes.size(); ++n) {
       if (TraitsOf(local_.nodes[n].op).kind == OpKind::kCommunication) {
         SetGroup(n);
@@ -35,9 +37,8 @@ class Position {
   }
 
  private:
-  // Pairs of parts and stride, by which a device knows its part of the samples.
-  static std::vector<int64_t> PartsOf(const DeviceMatrix& matrix, const AxisList& axes) {
-    std::vector<int64_t> parts;
+  static SamplePart PartsOf(const DeviceMatrix& matrix, const AxisList& axes) {
+    SamplePart parts;
     for (const AxisIndex axis : axes) {
       if (matrix[axis] == 1) continue;
       int64_t stride = 1;
@@ -49,13 +50,8 @@ class Position {
   }
 
   // B, or a part of it.
-  SymbolIndex SamplesOf(const DeviceMatrix& matrix, const AxisList& axes) {
-    std::string name = "B";
-    const std::vector<int64_t> parts = PartsOf(matrix, axes);
-    for (size_t i = 0; i < parts.size(); i += 2) {
-      name += fmt::format("/{}s{}", parts[i], parts[i + 1]);
-    }
-    return local_.SymbolNamed(name);
+  SymbolIndex SymbolFor(const DeviceMatrix& matrix, const AxisList& axes) {
+    return local_.SymbolNamed(SymbolOf(PartsOf(matrix, axes)));
   }
 
   Dim LocalDim(const Dim& whole, const CutDim& dim, const DeviceMatrix& matrix) {
@@ -65,7 +61,7 @@ class Position {
     Dim local = Const(1);
     for (size_t f = 0; f < dim.size(); ++f) {
       if (f == 0 && whole.symbol == kBatch) {
-        local.symbol = SamplesOf(matrix, dim[f].axes);
+        local.symbol = SymbolFor(matrix, dim[f].axes);
         local.times = dim.size() == 1 ? whole.times : 1;
         continue;
       }
@@ -82,6 +78,40 @@ class Position {
     return whole.times / inner;
   }
 
+  // The part of a value with constant dimensions: a range of each.
+  Box PartOf(ValueIndex v) const {
+    Shape shape;
+    for (const Dim& dim : parallel_.graph.value(v).shape) shape.push_back(dim.times);
+    Box box;
+    for (const Places& places : SliceOf(parallel_.layouts[v], shape, device_)) {
+      box.push_back(places.empty() ? Range() : Range{places.front().begin, places.back().end});
+    }
+    return box;
+  }
+
+  // The columns of the data that this device reads.
+  void SetColumns(InputSpec& input) const {
+    if (input.columns.size() < 2) return;
+    const Range columns = PartOf(input.value).back();
+    input.columns = {input.columns.begin() + columns.begin, input.columns.begin() + columns.end};
+  }
+
+  void SetPart(ParameterSpec& parameter) const {
+    const Box box = PartOf(parameter.value);
+    const RankList holders = HeldBy(parallel_.layouts[parameter.value], device_).group;
+    parameter.copy = holders.front() != device_;
+    Shape whole, first;
+    bool divided = false;
+    for (size_t d = 0; d < box.size(); ++d) {
+      whole.push_back(parallel_.graph.value(parameter.value).shape[d].times);
+      first.push_back(box[d].begin);
+      divided = divided || box[d].size() != whole.back();
+    }
+    if (!divided) return;
+    parameter.whole = std::move(whole);
+    parameter.first = std::move(first);
+  }
+
   void SetGroup(NodeIndex n) {
     Node& node = local_.nodes[n];
     const DeviceMatrix& matrix = parallel_.cuts[n].matrix;
@@ -92,7 +122,10 @@ class Position {
     const RankList group = GroupOf(matrix, axes, device_);
     node.attrs["group"] = std::vector<int64_t>(group.begin(), group.end());
     node.attrs.erase("matrix");
-    node.attrs.erase("axes");
+    std::vector<int64_t> lengths;
+    for (const AxisIndex axis : axes) lengths.push_back(matrix[axis]);
+    node.attrs["axes"] = lengths;
+    node.attrs["number"] = static_cast<int64_t>(n);
   }
 
   void SetAttrs(NodeIndex n) {
@@ -105,7 +138,7 @@ class Position {
     }
     SetFirst(node, *rule, cut);
     for (size_t loop = 0; loop < rule->loops.size(); ++loop) {
-      const std::vector<int64_t> parts = PartsOf(cut.matrix, cut.loops[loop]);
+      const SamplePart parts = PartsOf(cut.matrix, cut.loops[loop]);
       const bool samples = rule->loops[loop].extent == Dim{kBatch, 1};
       if (samples && !parts.empty()) node.attrs["sample_part"] = parts;
     }
@@ -176,16 +209,6 @@ class Position {
 };
 
 }  // namespace
-
-Range SamplesOf(const std::vector<int64_t>& parts, int64_t n, uint32_t devices,
-                DeviceIndex device) {
-  const int64_t unit = (n + devices - 1) / devices;
-  Range units{0, devices};
-  for (size_t i = 0; i < parts.size(); i += 2) {
-    units = EvenPart(units, parts[i], device / parts[i + 1] % parts[i]);
-  }
-  return {std::min(n, units.begin * unit), std::min(n, units.end * unit)};
-}
 
 Graph PositionGraph(const ParallelGraph& parallel, DeviceIndex device) {
   return Position(parallel, device).Make();

@@ -41,7 +41,7 @@ class Placer {
       : graph_(graph),
         request_(request),
         index_(graph, TraitsOf),
-        costs_(graph_, request.columns, {request.job.train.batch_size, request.slices}),
+        costs_(graph_, request.columns, StepSizeOf(request)),
         limit_(MemoryFor(request.accelerator)) {}
 
   Result<Graph> Run() {

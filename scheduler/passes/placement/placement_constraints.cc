@@ -177,8 +177,13 @@ const TableUse* PlacementConstraints::TableTakenBy(NodeIndex n) const {
 
 Status PlacementConstraints::FindSliceNode(NodeIndex n) {
   const Node& node = graph_.nodes[n];
-  DT_TRY(const Device said, SaidOf(n));
   PlacementConstraint& constraint = of_node_[n];
+  if (index_.Is(n, OpKind::kCommunication)) {
+    constraint.device = Device::kCpu;
+    why_[n] = "communication";
+    return OkStatus();
+  }
+  DT_TRY(const Device said, SaidOf(n));
   if (said != Device::kAuto) {
     constraint.device = said;
     return OkStatus();

@@ -1,6 +1,7 @@
 #include "scheduler/passes/placement/slice_costs.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace dt::scheduler {
 
@@ -10,9 +11,16 @@ double SliceCosts::Elements(const SymShape& shape) const {
   return elements;
 }
 
+double SliceCosts::SamplesIn(const SamplePart& part) const {
+  double samples = static_cast<double>(samples_);
+  for (size_t i = 0; i + 1 < part.size(); i += 2) samples /= static_cast<double>(part[i]);
+  return samples;
+}
+
 double SliceCosts::SymbolSize(SymbolIndex symbol) const {
   if (symbol == kConstant) return 1;
   const std::string& name = graph_.symbols[symbol];
+  if (const SamplePart part = SamplePartOf(name); !part.empty()) return SamplesIn(part);
   double size = symbol == kBatch ? static_cast<double>(samples_) : 0;
   for (const LookupSpec& lookup : graph_.lookups) {
     const std::string& table = graph_.tables[lookup.table].name;
@@ -39,7 +47,7 @@ double SliceCosts::DistinctKeys(const TableUse& table) const {
 double SliceCosts::Ids(const LookupSpec& lookup) const {
   const uint32_t max_len = columns_[lookup.columns[0]].max_len;
   const uint32_t each = lookup.length > 0 ? lookup.length : std::max(1u, max_len);
-  return static_cast<double>(samples_) * each;
+  return static_cast<double>(samples_) / step_.devices * each;
 }
 
 double SliceCosts::Bytes(ValueIndex v) const {
@@ -49,7 +57,10 @@ double SliceCosts::Bytes(ValueIndex v) const {
 
 OpCost SliceCosts::Of(const Node& node) const {
   const OpSpec* op = FindOp(node.op);
-  if (op != nullptr && op->cost != nullptr) return op->cost(graph_, node, samples_);
+  if (op != nullptr && op->cost != nullptr) {
+    const double samples = SamplesIn(IntsAttr(node.attrs, "sample_part"));
+    return op->cost(graph_, node, static_cast<int64_t>(std::ceil(samples)));
+  }
   OpCost cost;  // The cost of an operator that reads and writes every element once.
   for (const ValueIndex v : node.outputs) cost.flops += Elements(graph_.value(v).shape);
   for (const auto* side : {&node.inputs, &node.outputs}) {

@@ -5,8 +5,10 @@
 
 #include <span>
 
+#include "common/layout/sample_part.h"
 #include "common/plan/plan.h"
 #include "ops/op_spec.h"
+#include "scheduler/passes/plan_request.h"
 
 namespace dt::scheduler {
 
@@ -14,9 +16,14 @@ namespace dt::scheduler {
 struct StepSize {
   uint32_t batch_size = 0;
   uint32_t slices = 1;
+  uint32_t devices = 1;  // Workers of a team, each of which looks up its own samples.
   // Samples in the largest slice.
   int64_t slice_samples() const { return (int64_t{batch_size} + slices - 1) / slices; }
 };
+
+inline StepSize StepSizeOf(const PlanRequest& request) {
+  return {request.job.train.batch_size, request.slices, request.devices()};
+}
 
 class SliceCosts {
  public:
@@ -33,6 +40,7 @@ class SliceCosts {
 
  private:
   double SymbolSize(SymbolIndex symbol) const;
+  double SamplesIn(const SamplePart& part) const;
 
   const Graph& graph_;
   const std::span<const ColumnSpec> columns_;

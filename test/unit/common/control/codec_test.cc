@@ -57,7 +57,8 @@ TEST(Control, FieldsArriveInTheirPlaces) {
   EXPECT_EQ(data.columns, std::get<DataReadyMessage>(samples[1]).columns);
   const auto start = std::get<StartMessage>(*DecodeControl(Bytes(EncodeControl(samples[16]))));
   EXPECT_EQ(start.view, std::get<StartMessage>(samples[16]).view);
-  EXPECT_EQ(start.plan, std::string("p\0n", 3));
+  EXPECT_EQ(start.team, 2u);
+  EXPECT_EQ(start.plans, std::vector{PlanBytes{std::string("p\0n", 3)}});
   EXPECT_EQ(start.tables_on_worker, std::vector{TableId(~0ull)});
 }
 
@@ -117,7 +118,8 @@ TEST(Control, LargeMessagesOfOurOwnAreRead) {
   std::vector<ServerInfo> servers;
   for (uint32_t i = 0; i < 1024; ++i) servers.push_back({ProcessId(i + 1), {""}});
   start.view.map = MakeShardMap(MapVersion(1), 1 << 14, servers);
-  start.plan.assign(20 << 20, 'p');
+  start.plans.resize(1);
+  start.plans[0].bytes.assign(20 << 20, 'p');
   start.view.workers.assign(kMany, ProcessId(7));
   start.tables_on_worker.assign(kMany, TableId(1));
   EvaluateDone scores;
@@ -128,7 +130,7 @@ TEST(Control, LargeMessagesOfOurOwnAreRead) {
            join, DataReadyMessage{.columns = std::vector<ColumnSpec>(kMany)},
            HeartbeatMessage{.tables = std::vector<TableReport>(kMany)}, start,
            OrderDoneMessage{1, scores},
-           OrderDoneMessage{2, FinishDone{std::vector<TableReport>(kMany), "", {}}},
+           OrderDoneMessage{2, FinishDone{std::vector<TableReport>(kMany), {}, {}}},
            RowsWrittenMessage{1, std::vector<CheckpointFile>(kMany)},
            KvPutMessage{"", std::string(20 << 20, 'v')}}) {
     const auto back = DecodeControl(Bytes(EncodeControl(message)));

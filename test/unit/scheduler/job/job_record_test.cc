@@ -39,7 +39,7 @@ TEST_F(JobRecordTest, ComesBackAsItWasInTheMiddleOfAJob) {
   EXPECT_EQ(back->members.size(), 3u);
   EXPECT_EQ(back->members.back().join.pid, 2);
   EXPECT_EQ(back->start.view, record.start.view);
-  EXPECT_EQ(back->start.plan, record.start.plan);
+  EXPECT_EQ(back->start.plans, record.start.plans);
   EXPECT_EQ(back->training->schedule.state.step, 4u);
   EXPECT_EQ(back->training->checkpoint.writing, std::set<ProcessId>{ProcessId(1)});
   EXPECT_EQ(back->training->checkpoint.manifest.files.size(), 1u);

@@ -17,7 +17,7 @@ TEST_F(JobTest, StartsWhenAllAreThereWithEqualData) {
   const auto start = SentTo<StartMessage>(1);
   ASSERT_EQ(start.size(), 1u);
   EXPECT_EQ(start[0].view.workers, (std::vector<ProcessId>{ProcessId(2), ProcessId(3)}));
-  EXPECT_EQ(start[0].plan, Encode(Plan()));
+  EXPECT_EQ(start[0].plans, std::vector{PlanBytes{Encode(Plan())}});
   EXPECT_EQ(start[0].slices, 2u) << "auto: as many as workers";
   EXPECT_EQ(start[0].view.map.shards(), 4u);
   for (uint64_t from : {1, 2}) Say(from, ReadyMessage{});

@@ -31,8 +31,8 @@ class TotalsTest : public ::testing::Test {
 };
 
 TEST_F(TotalsTest, RowsAndChecksumsOfServersAddUp) {
-  const Totals totals = *Of({{ProcessId(1), {{TableReportOf(3, ~0ull, 1)}, "", {}}},
-                             {ProcessId(2), {{TableReportOf(4, 2, 1)}, "", {}}}});
+  const Totals totals = *Of({{ProcessId(1), {{TableReportOf(3, ~0ull, 1)}, {}, {}}},
+                             {ProcessId(2), {{TableReportOf(4, 2, 1)}, {}, {}}}});
   const JobResult::Table& table = totals.tables.at("item");
   EXPECT_EQ(table.rows, 7u);
   EXPECT_EQ(table.rows_touched, 20u);
@@ -40,30 +40,36 @@ TEST_F(TotalsTest, RowsAndChecksumsOfServersAddUp) {
 }
 
 TEST_F(TotalsTest, RowsThatAllWorkersHoldCountOnceButAreTouchedByEach) {
-  const Totals totals = *Of({{ProcessId(3), {{TableReportOf(3, 5)}, "", {}}},
-                             {ProcessId(4), {{TableReportOf(3, 5)}, "", {}}}});
+  const Totals totals = *Of({{ProcessId(3), {{TableReportOf(3, 5)}, {}, {}}},
+                             {ProcessId(4), {{TableReportOf(3, 5)}, {}, {}}}});
   EXPECT_EQ(totals.tables.at("item").rows, 3u);
   EXPECT_EQ(totals.tables.at("item").rows_touched, 20u);
   EXPECT_EQ(totals.tables.at("item").checksum, "00000000000000000000000000000005");
 }
 
 TEST_F(TotalsTest, WorkersThatHoldOtherRowsAreNamed) {
-  const Status status = Of({{ProcessId(3), {{TableReportOf(3, 5)}, "", {}}},
-                            {ProcessId(4), {{TableReportOf(3, 6)}, "", {}}}})
+  const Status status = Of({{ProcessId(3), {{TableReportOf(3, 5)}, {}, {}}},
+                            {ProcessId(4), {{TableReportOf(3, 6)}, {}, {}}}})
                             .status();
   EXPECT_EQ(ToText(status),
             "worker 4 (pid 4 on host) holds other rows of table item than the workers before it");
 }
 
 TEST_F(TotalsTest, WorkersThatHoldOtherDenseParametersAreNamed) {
-  EXPECT_EQ(Of({{ProcessId(3), {{}, "a", {}}}, {ProcessId(4), {{}, "a", {}}}})->dense_checksum,
-            "a");
-  const Status status = Of({{ProcessId(3), {{}, "a", {}}}, {ProcessId(4), {{}, "b", {}}}}).status();
+  EXPECT_EQ(Of({{ProcessId(3), {{}, {{0, 1, 2}}, {}}}, {ProcessId(4), {{}, {{0, 1, 2}}, {}}}})->dense_checksum,
+            "00000000000000020000000000000001");
+  const Status status = Of({{ProcessId(3), {{}, {{0, 1, 2}}, {}}}, {ProcessId(4), {{}, {{0, 2, 2}}, {}}}}).status();
   EXPECT_EQ(ToText(status),
             "worker 4 (pid 4 on host) holds other dense parameters than the workers before it");
 }
 
-FinishDone CopiesOf(std::vector<CopySum> copies) { return {{}, "", {}, std::move(copies)}; }
+TEST_F(TotalsTest, PartsOfDenseParametersAddUp) {
+  EXPECT_EQ(Of({{ProcessId(3), {{}, {{0, 1, 2}}, {}}}, {ProcessId(4), {{}, {{1, 4, 5}}, {}}}})
+                ->dense_checksum,
+            "00000000000000070000000000000005");
+}
+
+FinishDone CopiesOf(std::vector<CopySum> copies) { return {{}, {}, {}, std::move(copies)}; }
 
 TEST_F(TotalsTest, CopiesOfAShardAreComparedAndNotAddedUp) {
   const CopySum one{ShardId(1), 5, 6}, other{ShardId(2), 7, 8};
@@ -99,7 +105,7 @@ TEST_F(TotalsTest, CopiesWithRowsThatExpireByTimeMayDiffer) {
 }
 
 TEST_F(TotalsTest, EachProcessTellsItsOwnUse) {
-  const Totals totals = *Of({{ProcessId(1), {{}, "", {1.5, 100, 10, 20}}}});
+  const Totals totals = *Of({{ProcessId(1), {{}, {}, {1.5, 100, 10, 20}}}});
   EXPECT_EQ(totals.stats.at(ProcessId(1)).cpu_seconds, 1.5);
 }
 

@@ -51,9 +51,9 @@ TableReport ReportOf(uint64_t rows, uint64_t checksum) {
 TEST_F(TrainingRunTest, RowsThatAllWorkersHoldCountOnce) {
   Begin();
   const uint64_t finish = UntilFinish();
-  Say(3, OrderDoneMessage{finish, FinishDone{{ReportOf(0, 0)}, "", {}}});
+  Say(3, OrderDoneMessage{finish, FinishDone{{ReportOf(0, 0)}, {}, {}}});
   for (uint64_t from : {1, 2}) {
-    Say(from, OrderDoneMessage{finish, FinishDone{{ReportOf(7, 9)}, "dense", {}}});
+    Say(from, OrderDoneMessage{finish, FinishDone{{ReportOf(7, 9)}, {{0, 2, 3}}, {}}});
   }
   EXPECT_EQ(Outcome(), "");
   const JobResult::Table table = ResultOf(*job_, kStart).tables.at("item");
@@ -67,7 +67,7 @@ TEST_F(TrainingRunTest, WorkersWithOtherRowsEndTheJob) {
   const uint64_t finish = UntilFinish();
   Say(3, OrderDoneMessage{finish, FinishDone{}});
   for (uint64_t from : {1, 2}) {
-    Say(from, OrderDoneMessage{finish, FinishDone{{ReportOf(7, from)}, "dense", {}}});
+    Say(from, OrderDoneMessage{finish, FinishDone{{ReportOf(7, from)}, {{0, 2, 3}}, {}}});
   }
   EXPECT_NE(Outcome().find("holds other rows of table item"), std::string::npos) << Outcome();
 }

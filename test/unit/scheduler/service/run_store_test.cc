@@ -53,7 +53,7 @@ class RunStoreTest : public ::testing::Test {
     record.phase = phase;
     record.run = 77;
     record.members.push_back({.id = ProcessId(1)});
-    record.start.plan = "a plan";
+    record.start.plans = {{"a plan"}};
     return record;
   }
 
@@ -89,7 +89,7 @@ TEST_F(RunStoreTest, ARunWithoutAnEndIsFound) {
   EXPECT_EQ(run->identity.address, kIdentity.address);
   EXPECT_EQ(run->identity.begun, 1000.5);
   EXPECT_EQ(run->record.run, 77u);
-  EXPECT_EQ(run->record.start.plan, "a plan");
+  EXPECT_EQ(run->record.start.plans, std::vector{PlanBytes{"a plan"}});
 }
 
 TEST_F(RunStoreTest, ARunIsOverWhenItEndsAndWhenAnotherBegins) {
@@ -110,7 +110,7 @@ TEST_F(RunStoreTest, OnlyWhatHasChangedIsWritten) {
   JobRecord record = Record(JobPhase::kGathering);
   ASSERT_TRUE(store_->Keep(record).ok());
   record.phase = JobPhase::kStarting;
-  record.start.plan = "another plan";
+  record.start.plans = {{"another plan"}};
   ASSERT_TRUE(store_->Keep(record).ok());
   state_->written.clear();
   ASSERT_TRUE(store_->Keep(record).ok());
@@ -125,7 +125,8 @@ TEST_F(RunStoreTest, OnlyWhatHasChangedIsWritten) {
   record.last_checkpoint = "there";
   ASSERT_TRUE(store_->Keep(record).ok());
   EXPECT_EQ(state_->written, std::vector<std::string>{"run/last_checkpoint"});
-  EXPECT_EQ((*store_->Unfinished())->record.start.plan, "another plan");
+  EXPECT_EQ((*store_->Unfinished())->record.start.plans,
+            std::vector{PlanBytes{"another plan"}});
 }
 
 TEST_F(RunStoreTest, DamageIsToldAndNotTakenForAnotherRun) {

@@ -1,0 +1,290 @@
+#include "worker/engine/comm_runner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "common/base/check.h"
+
+namespace dt::worker {
+namespace {
+
+constexpr uint32_t kTeamGroup = 1;  // In tags of messages; the exchange of steps has 0.
+
+// A tensor as [outer, length, inner], where the middle is one of its dimensions.
+struct Rows {
+  size_t outer = 1, length = 1, bytes = 1;  // The bytes of [inner].
+};
+Rows RowsAlong(const TensorView& view, size_t dim) {
+  Rows rows{.bytes = SizeOf(view.dtype)};
+  for (size_t d = 0; d < view.shape.size(); ++d) {
+    const auto length = static_cast<size_t>(view.shape[d]);
+    if (d < dim) rows.outer *= length;
+    if (d == dim) rows.length = length;
+    if (d > dim) rows.bytes *= length;
+  }
+  return rows;
+}
+
+// Copies positions [begin, begin + count) of the middle dimension to `part`, or back.
+void TakePart(const Rows& whole, const std::byte* from, Range range, std::byte* part) {
+  const size_t bytes = static_cast<size_t>(range.size()) * whole.bytes;
+  from += static_cast<size_t>(range.begin) * whole.bytes;
+  for (size_t o = 0; o < whole.outer && bytes > 0; ++o, part += bytes) {
+    std::memcpy(part, from + o * whole.length * whole.bytes, bytes);
+  }
+}
+void PutPart(const Rows& whole, const std::byte* part, Range range, std::byte* to) {
+  const size_t bytes = static_cast<size_t>(range.size()) * whole.bytes;
+  to += static_cast<size_t>(range.begin) * whole.bytes;
+  for (size_t o = 0; o < whole.outer && bytes > 0; ++o, part += bytes) {
+    std::memcpy(to + o * whole.length * whole.bytes, part, bytes);
+  }
+}
+
+// A node's group, and how it divides a dimension.
+struct GroupNode {
+  RankGroup ranks;
+  std::vector<DeviceIndex> positions;
+  std::vector<int64_t> axes;  // The lengths of the axes along which members differ, outer first.
+  uint32_t own = 0;           // This worker's number in the group.
+  uint32_t number = 0;        // Of the node: the same in all plans of the team.
+};
+
+class CommRunner : public NodeRunner {
+ public:
+  explicit CommRunner(const RunnerContext& context) : context_(context), team_(*context.team) {}
+
+  Status Open() {
+    const Graph& graph = context_.plan.graph;
+    groups_.resize(graph.nodes.size());
+    for (NodeIndex n = 0; n < graph.nodes.size(); ++n) {
+      const Node& node = graph.nodes[n];
+      const bool here = context_.index.Is(n, OpKind::kCommunication) && node.phase == Phase::kSlice;
+      if (here) DT_TRY_STATUS(OpenNode(node, groups_[n]));
+    }
+    return OkStatus();
+  }
+
+  Status Begin(const Pass& pass) override {
+    ++passes_;
+    sizes_ = pass.sizes;
+    return OkStatus();
+  }
+
+  Status Run(const Subgraph& subgraph, const Pass& pass) override {
+    for (const NodeIndex n : subgraph.nodes) {
+      const Node& node = context_.plan.graph.nodes[n];
+      PreparedNode& prepared = context_.prepare(n);
+      const TimelineSpan span(pass.run.training ? context_.timeline : nullptr,
+                              {Track::kExchange, node.name, node.op}, pass.run.step, pass.slice);
+      const TimePoint begun = SystemClock().Now();
+      Status done = RunNode(node, groups_[n], prepared, pass);
+      if (!done.ok()) team_.broken = true;
+      DT_TRY_STATUS(done);
+      prepared.time += SystemClock().Now() - begun;
+      ++prepared.runs;
+    }
+    return OkStatus();
+  }
+
+ private:
+  Status OpenNode(const Node& node, GroupNode& group) const {
+    for (const int64_t position : IntsAttr(node.attrs, "group")) {
+      group.positions.push_back(static_cast<DeviceIndex>(position));
+      group.ranks.ranks.push_back(team_.first_rank + static_cast<uint32_t>(position));
+    }
+    group.ranks.id = kTeamGroup;
+    group.axes = IntsAttr(node.attrs, "axes");
+    group.number = static_cast<uint32_t>(IntAttr(node.attrs, "number", 0));
+    const auto own = std::ranges::find(group.positions, context_.plan.position);
+    const int64_t members = std::accumulate(group.axes.begin(), group.axes.end(), int64_t{1},
+                                            [](int64_t a, int64_t b) { return a * b; });
+    if (own == group.positions.end() || members != std::ssize(group.positions)) {
+      return Internal("the plan's node \"{}\" has no group with this worker in it", node.name);
+    }
+    group.own = static_cast<uint32_t>(own - group.positions.begin());
+    return OkStatus();
+  }
+
+  // The part of each member in a dimension that is whole for the group. `of`: the dimension.
+  void FindParts(const GroupNode& group, const Dim& of, int64_t length) {
+    const SamplePart samples =
+        of.symbol > kBatch ? SamplePartOf(context_.plan.graph.symbols[of.symbol]) : SamplePart();
+    ranges_.clear();
+    for (size_t m = 0; m < group.positions.size(); ++m) {
+      ranges_.push_back(of.symbol == kConstant ? PartAmong(group, m, {0, length})
+                                               : SamplesAmong(group, m, samples, of.times));
+    }
+  }
+  static Range PartAmong(const GroupNode& group, size_t member, Range range) {
+    auto below = static_cast<int64_t>(group.positions.size());
+    for (const int64_t parts : group.axes) {
+      below /= parts;
+      range = EvenPart(range, parts, static_cast<int64_t>(member) / below % parts);
+    }
+    return range;
+  }
+  // Samples are divided in units; see SamplesOf.
+  Range SamplesAmong(const GroupNode& group, size_t member, const SamplePart& whole,
+                     int64_t times) const {
+    const Plan& plan = context_.plan;
+    const int64_t n = sizes_[kBatch];
+    const int64_t unit = (n + plan.devices - 1) / plan.devices;
+    Range units{0, plan.devices};
+    for (size_t i = 0; i + 1 < whole.size(); i += 2) {
+      units = EvenPart(units, whole[i], plan.position / whole[i + 1] % whole[i]);
+    }
+    const auto sample = [&](int64_t u) { return std::min(n, u * unit); };
+    const int64_t begin = sample(units.begin);
+    const Range part = PartAmong(group, member, units);
+    return {(sample(part.begin) - begin) * times, (sample(part.end) - begin) * times};
+  }
+
+  Status RunNode(const Node& node, const GroupNode& group, PreparedNode& prepared,
+                 const Pass& pass) {
+    const TensorView& in = prepared.inputs[0];
+    const TensorView& out = prepared.outputs[0];
+    const bool training = pass.run.training;
+    // Evaluations have no slices: their passes are counted, as on all workers of the team.
+    const CollectiveCall call{.group = group.ranks,
+                              .name = node.name,
+                              .node = group.number,
+                              .slice = training ? pass.slice : SliceIndex(passes_ & 0xfff),
+                              .step = pass.run.step};
+    const auto dim = static_cast<size_t>(IntAttr(node.attrs, "dim", 0));
+    const Graph& graph = context_.plan.graph;
+    const auto find = [&](ValueIndex v, const TensorView& view, size_t d) {
+      FindParts(group, graph.value(v).shape[d], view.shape[d]);
+    };
+    const Work work{node, group, in, out, prepared.scratch};
+    if (node.op == "all_reduce") {
+      return team_.communicator.AllReduce(call, ReduceOf(node, in), BytesOf(in), BytesOf(out));
+    }
+    if (node.op == "all_gather") {
+      find(node.outputs[0], out, dim);
+      return AllGather(call, work, dim);
+    }
+    if (node.op == "all_to_all") {
+      const auto from_dim = static_cast<size_t>(IntAttr(node.attrs, "from_dim", 0));
+      find(node.inputs[0], in, dim);
+      divided_ = ranges_;
+      find(node.outputs[0], out, from_dim);
+      return AllToAll(call, work, {dim, from_dim});
+    }
+    find(node.inputs[0], in, dim);
+    if (node.op == "take_part") {
+      TakePart(RowsAlong(in, dim), BytesOf(in).data(), ranges_[group.own], BytesOf(out).data());
+      return OkStatus();
+    }
+    if (node.op == "reduce_scatter") return ReduceScatter(call, work, dim);
+    return Internal("no stream runs operator {} of node {}", node.op, node.name);
+  }
+
+  struct Work {
+    const Node& node;
+    const GroupNode& group;
+    const TensorView& in;
+    const TensorView& out;
+    std::vector<std::byte>& scratch;
+  };
+
+  static std::span<std::byte> BytesOf(const TensorView& view) {
+    return {static_cast<std::byte*>(view.data), view.bytes()};
+  }
+  static Reduce ReduceOf(const Node& node, const TensorView& view) {
+    const bool max = TextAttr(node.attrs, "reduce", "sum") == "max";
+    return {max ? Reduction::kMax : Reduction::kSum, view.dtype};
+  }
+  // Bytes of each member's part.
+  static void SizesOf(const Rows& rows, const std::vector<Range>& ranges,
+                      std::vector<size_t>& sizes) {
+    sizes.clear();
+    for (const Range& range : ranges) {
+      sizes.push_back(rows.outer * static_cast<size_t>(range.size()) * rows.bytes);
+    }
+  }
+  static std::span<std::byte> Scratch(const Work& work, size_t bytes) {
+    if (work.scratch.size() < bytes) work.scratch.resize(bytes + bytes / 8);
+    return std::span(work.scratch).first(bytes);
+  }
+  // Packs the parts one after the other, or the reverse.
+  static void Pack(const Rows& rows, const std::vector<Range>& ranges, const std::byte* whole,
+                   std::byte* packed) {
+    for (const Range& range : ranges) {
+      TakePart(rows, whole, range, packed);
+      packed += rows.outer * static_cast<size_t>(range.size()) * rows.bytes;
+    }
+  }
+  static void Unpack(const Rows& rows, const std::vector<Range>& ranges, const std::byte* packed,
+                     std::byte* whole) {
+    for (const Range& range : ranges) {
+      PutPart(rows, packed, range, whole);
+      packed += rows.outer * static_cast<size_t>(range.size()) * rows.bytes;
+    }
+  }
+
+  Status AllGather(const CollectiveCall& call, const Work& work, size_t dim) {
+    const Rows rows = RowsAlong(work.out, dim);
+    SizesOf(rows, ranges_, receive_);
+    if (rows.outer == 1) {
+      return team_.communicator.AllGather(call, BytesOf(work.in), receive_, BytesOf(work.out));
+    }
+    const std::span<std::byte> packed = Scratch(work, work.out.bytes());
+    DT_TRY_STATUS(team_.communicator.AllGather(call, BytesOf(work.in), receive_, packed));
+    Unpack(rows, ranges_, packed.data(), BytesOf(work.out).data());
+    return OkStatus();
+  }
+
+  Status ReduceScatter(const CollectiveCall& call, const Work& work, size_t dim) {
+    const Rows rows = RowsAlong(work.in, dim);
+    SizesOf(rows, ranges_, send_);
+    std::span<const std::byte> in = BytesOf(work.in);
+    if (rows.outer > 1) {
+      const std::span<std::byte> packed = Scratch(work, work.in.bytes());
+      Pack(rows, ranges_, in.data(), packed.data());
+      in = packed;
+    }
+    return team_.communicator.ReduceScatter(call, ReduceOf(work.node, work.in), in, send_,
+                                            BytesOf(work.out));
+  }
+
+  struct Dims {
+    size_t divided = 0, joined = 0;
+  };
+  Status AllToAll(const CollectiveCall& call, const Work& work, const Dims& dims) {
+    const Rows divided = RowsAlong(work.in, dims.divided);
+    const Rows joined = RowsAlong(work.out, dims.joined);
+    SizesOf(divided, divided_, send_);
+    SizesOf(joined, ranges_, receive_);
+    const std::span<std::byte> packed = Scratch(work, work.in.bytes() + work.out.bytes());
+    const std::span<std::byte> sent = packed.first(work.in.bytes());
+    const std::span<std::byte> received = packed.subspan(work.in.bytes());
+    Pack(divided, divided_, BytesOf(work.in).data(), sent.data());
+    DT_TRY_STATUS(team_.communicator.AllToAll(call, sent, {send_, receive_}, received));
+    Unpack(joined, ranges_, received.data(), BytesOf(work.out).data());
+    return OkStatus();
+  }
+
+  const RunnerContext& context_;
+  TeamLink& team_;
+  std::vector<GroupNode> groups_;   // By node.
+  std::span<const int64_t> sizes_;  // By symbol.
+  uint64_t passes_ = 0;
+  std::vector<Range> ranges_, divided_;
+  std::vector<size_t> send_, receive_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<NodeRunner>> MakeCommRunner(const RunnerContext& context) {
+  if (context.team == nullptr) {
+    return Internal("the plan is for a team of {}, and the engine was given none",
+                    context.plan.devices);
+  }
+  auto runner = std::make_unique<CommRunner>(context);
+  DT_TRY_STATUS(runner->Open());
+  return std::unique_ptr<NodeRunner>(std::move(runner));
+}
+
+}  // namespace dt::worker
