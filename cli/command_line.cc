@@ -220,6 +220,8 @@ class Parser {
       if (!query->parsed() && out_.job_path.empty()) throw CLI::RequiredError("job");
     });
     plan->add_option("--after", out_.pass, "Show the graph after this pass (or: all, as text)");
+    plan->add_option("--rank", out_.rank, "Show what this worker gets, if several are a team")
+        ->check(CLI::Range(0, 4095));
     plan->add_option("--format", out_.format,
                      "text, json, dot or html (these three: of the last pass)")
         ->check(CLI::IsMember({"text", "json", "dot", "html"}));

@@ -37,6 +37,7 @@ struct CommandLine {
   uint64_t seed = 1;
   std::string table;  // export --table
   std::string pass;   // plan --after
+  uint32_t rank = 0;  // plan --rank
   std::string schema = "job";
   std::string format = "text";
   std::string program;  // argv[0], for starting further processes.

@@ -84,6 +84,12 @@ int RunPlan(const CommandLine& line) {
   Result<std::vector<ColumnSpec>> columns = ColumnsOf(*job);
   if (!columns.ok()) return EndWithError(line, job->job, columns.status());
   scheduler::PlanRequest request{*job, *std::move(columns), job->train.slices};
+  if (line.rank >= job->cluster.workers) {
+    return EndWithError(line, job->job,
+                        Invalid("--rank {}: there are {} workers, of ranks from 0", line.rank,
+                                job->cluster.workers));
+  }
+  request.position = line.rank % request.devices();
   // Plans as if the workers ran on this machine.
   const Result<std::optional<DeviceInfo>> accelerator =
       worker::FindAcceleratorWithKernels(job->cluster);

@@ -81,9 +81,7 @@ struct JobConfig {
   SecurityConfig security;
 
   // Workers that compute a slice together.
-  uint32_t team_size() const {
-    return parallel.data == 0 ? 1 : cluster.workers / parallel.data;
-  }
+  uint32_t team_size() const { return parallel.data == 0 ? 1 : cluster.workers / parallel.data; }
 
   std::string run_dir;  // runs/<job>: state, cache, run.json.
   std::string file;     // As given on the command line.

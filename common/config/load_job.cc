@@ -26,7 +26,8 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
   if (job.train.asynchronous()) {
     job.train.slices = 1;
   } else if (job.train.slices == 0) {
-    job.train.slices = options.auto_slices > 0 ? options.auto_slices : job.cluster.workers;
+    job.train.slices =
+        options.auto_slices > 0 ? options.auto_slices : job.cluster.workers / job.team_size();
   }
   FillFingerprints(ReadFileNames(data), job);
   return job;

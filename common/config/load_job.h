@@ -12,7 +12,7 @@ namespace dt {
 
 struct LoadOptions {
   std::vector<std::string> overrides;  // "a.b.c=value", the value is YAML; applied in order.
-  uint32_t auto_slices = 0;            // The meaning of `slices: auto`; 0: cluster.workers.
+  uint32_t auto_slices = 0;            // The meaning of `slices: auto`; 0: the teams of workers.
 };
 
 // Reads the file and the template that its `model.use` names, expands ${NAME:-default}, applies

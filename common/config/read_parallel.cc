@@ -26,7 +26,8 @@ std::optional<Strategy> ReadStrategy(const MapReader& in, std::string_view key) 
   std::optional<Strategy> strategy = ParseStrategy(StrategyText(node, 0));
   if (!strategy) {
     in.Report(key, fmt::format("found {}, expected for each input the number of parts of each "
-                               "dimension, such as ((2,4),(4,1))",
+                               "dimension, such as [[2, 4], [4, 1]], or \"((2,4),(4,1))\" in "
+                               "quotes",
                                Describe(node)));
   }
   return strategy;

@@ -25,8 +25,8 @@ void ReadOptimizer(const MapReader& in, DenseOptimizerConfig& optimizer);
 void ReadParallel(const MapReader& in, ParallelConfig& parallel);
 // Checks that the workers can be divided into teams.
 void CheckTeams(const MapReader& root, const JobConfig& job);
-// A strategy, written as ((2,4),(4,1)) or as lists; nothing if it is absent, auto or wrong, which is
-// then reported.
+// A strategy, written as ((2,4),(4,1)) or as lists; nothing if it is absent, auto or wrong, which
+// is then reported.
 std::optional<Strategy> ReadStrategy(const MapReader& in, std::string_view key);
 // Fills job.model. REQUIRES: data, optimizer and parallel are read, because nodes name columns,
 // tables inherit from the optimizer, and the rules of parallel place them.

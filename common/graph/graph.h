@@ -26,9 +26,9 @@ inline constexpr uint32_t kNone = ~uint32_t{0};
 
 // A dimension is a constant (symbol kConstant) or a symbol times a constant. The symbols: B, the
 // samples of this slice; B/<k>s<s>, the part of them that a device of a team has
-// (common/layout/sample_part.h); N.<lookup>, the ids of a ragged lookup; U.<table>, the distinct keys of a
-// table. A table on the worker also has S.<table>, the distinct keys in the whole step, and
-// R.<table>, the number of rows for which it has room.
+// (common/layout/sample_part.h); N.<lookup>, the ids of a ragged lookup; U.<table>, the distinct
+// keys of a table. A table on the worker also has S.<table>, the distinct keys in the whole step,
+// and R.<table>, the number of rows for which it has room.
 using SymbolIndex = uint32_t;
 inline constexpr SymbolIndex kConstant = 0;
 inline constexpr SymbolIndex kBatch = 1;

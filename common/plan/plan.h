@@ -1,5 +1,6 @@
 // The plan that the scheduler sends to a worker: the final graph of its position in a team, divided
-// into subgraphs, with their order and the memory layout. A plain value; plan_codec.h turns it into bytes.
+// into subgraphs, with their order and the memory layout. A plain value; plan_codec.h turns it into
+// bytes.
 #pragma once
 
 #include <string>
@@ -52,7 +53,8 @@ struct Plan {
   // a slot are on one device. Evaluation uses the same slots.
   std::vector<uint32_t> slot;
   uint32_t slot_count = 0;
-  DT_FIELDS(graph, columns, batch_size, slices, seed, devices, position, train, evaluate, slot, slot_count)
+  DT_FIELDS(graph, columns, batch_size, slices, seed, devices, position, train, evaluate, slot,
+            slot_count)
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 

@@ -6,9 +6,9 @@ namespace {
 
 // Operators that change how a value lies on the devices of a team. The planner puts them between
 // nodes; none of them changes the value. In the graph of a team they have `matrix` and `axes`: the
-// devices of a group differ along these axes. In the graph of one position the shapes are local, and
-// they have `group`, the positions of its group in their order, `axes`, the lengths of these axes,
-// and `number`, by which the members of a group know the node.
+// devices of a group differ along these axes. In the graph of one position the shapes are local,
+// and they have `group`, the positions of its group in their order, `axes`, the lengths of these
+// axes, and `number`, by which the members of a group know the node.
 //
 // all_reduce(x): the sum, or with reduce: max the maximum, of the group's terms.
 // reduce_scatter(x): of the same, this device's part along `dim`.

@@ -23,8 +23,8 @@ struct PlanInput {
 
 struct MadePlan {
   std::vector<Plan> plans = {Plan()};  // By position in a team.
-  std::string model = "{}";        // ModelJson, for checkpoints.
-  std::string explanation = "{}";  // ExplainJson, for the plan's page.
+  std::string model = "{}";            // ModelJson, for checkpoints.
+  std::string explanation = "{}";      // ExplainJson, for the plan's page.
   // Decisions that the job file does not show, for example why `gpu` does not mean a card, or which
   // tables are on workers. Each is the kind of its event and the reason.
   std::vector<std::pair<std::string, std::string>> notes;

@@ -14,12 +14,13 @@
 
 namespace dt::scheduler {
 
-// The plan of request.position. Errors: Invalid or NotYet. A single problem reads "node "x": …" with its file:line; several
-// problems take one line each.
+// The plan of request.position. Errors: Invalid or NotYet. A single problem reads "node "x": …"
+// with its file:line; several problems take one line each.
 Result<Plan> MakePlan(const PlanRequest& request);
 
-// Also calls seen(pass, plan) after each pass, for the graph of request.position. The plan then holds only the graph; after
-// `subgraphs` the subgraphs too, and after `memory_plan` the memory plan.
+// Also calls seen(pass, plan) after each pass, for the graph of request.position. The plan then
+// holds only the graph; after `subgraphs` the subgraphs too, and after `memory_plan` the memory
+// plan.
 using SeenPass = std::function<void(std::string_view pass, const Plan& plan)>;
 Result<Plan> MakePlan(const PlanRequest& request, const SeenPass& seen);
 

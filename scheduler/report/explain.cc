@@ -10,6 +10,7 @@
 #include "ops/op_spec.h"
 #include "scheduler/passes/placement/slice_costs.h"
 #include "scheduler/place/place_items.h"
+#include "scheduler/report/explain_team.h"
 
 namespace dt::scheduler {
 namespace {
@@ -27,6 +28,7 @@ class Explainer {
 
   std::string Run() {
     Summary();
+    text_ += ExplainTeam(plan_);
     Places();
     Tables();
     Passes("training", plan_.train);
@@ -49,10 +51,28 @@ class Explainer {
     }
     return {{"prediction", PredictionJson()},
             {"placement", {{"tables", TablesJson()}, {"nodes", std::move(nodes)}}},
-            {"lookups", std::move(lookups)}};
+            {"lookups", std::move(lookups)},
+            {"team", TeamJson()}};
   }
 
  private:
+  Json TeamJson() const {
+    const TeamReport team = ReportOfTeam(plan_);
+    Json calls = Json::array();
+    for (const TeamCall& call : team.calls) {
+      calls.push_back({{"op", call.op},
+                       {"value", call.of},
+                       {"group", call.group},
+                       {"bytes", call.bytes},
+                       {"read_by", call.read_by}});
+    }
+    return {{"workers", plan_.devices},
+            {"position", plan_.position},
+            {"parameters_held", team.held},
+            {"parameters", team.whole},
+            {"communications", std::move(calls)}};
+  }
+
   template <class... Args>
   void Line(fmt::format_string<Args...> format, Args&&... args) {
     text_ += fmt::format(format, std::forward<Args>(args)...) + "\n";

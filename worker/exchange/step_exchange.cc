@@ -18,47 +18,49 @@ StepExchange::StepExchange(const Plan& plan, Accelerator* accelerator)
     : plan_(plan), accelerator_(accelerator), rows_(plan, accelerator) {}
 
 Status StepExchange::Open() {
-  DT_TRY_STATUS(OpenBuckets());
-  for (const LossSpec& loss : plan_.graph.losses) {
-    LossPlace place;
-    for (const std::unique_ptr<Bucket>& bucket : buckets_) {
-      for (const SlicePacks::Piece& piece : bucket->packs.pieces()) {
-        if (piece.in == loss.loss && !piece.summed) place = {bucket.get(), piece.offset};
-      }
+  for (const Subgraph& subgraph : plan_.train) {
+    for (const NodeIndex n : subgraph.nodes) {
+      const Node& node = plan_.graph.nodes[n];
+      if (node.op == "sum_slices" || node.op == "gather_slices") DT_TRY_STATUS(OpenBucket(node));
     }
-    if (place.bucket == nullptr) return Internal("loss {} is not gathered", loss.name);
-    loss_places_.push_back(place);
+  }
+  for (const LossSpec& loss : plan_.graph.losses) {
+    loss_places_.push_back(PlaceOf(loss));
+    if (loss_places_.back().bucket == nullptr) {
+      return Internal("loss {} is not gathered", loss.name);
+    }
   }
   step_losses_.resize(loss_places_.size());
   return rows_.Open();
 }
 
 // Buckets are in the order of their first nodes, the same for all workers.
-Status StepExchange::OpenBuckets() {
-  for (const Subgraph& subgraph : plan_.train) {
-    for (const NodeIndex n : subgraph.nodes) {
-      const Node& node = plan_.graph.nodes[n];
-      if (node.op != "sum_slices" && node.op != "gather_slices") continue;
-      const SlicePacks::Holders holders = SlicePacks::HoldersOf(node);
-      const bool known = std::ranges::any_of(
-          buckets_, [&](const auto& bucket) { return bucket->packs.holders() == holders; });
-      if (known) continue;
-      for (const auto* positions : {&holders.group, &holders.terms}) {
-        const bool fit = std::ranges::all_of(
-            *positions, [this](int64_t p) { return p >= 0 && p < int64_t{plan_.devices}; });
-        if (!fit || positions->empty() != (plan_.devices == 1)) {
-          return Internal("node \"{}\" names no positions of its team", node.name);
-        }
-      }
-      Bucket& bucket =
-          *buckets_.emplace_back(std::make_unique<Bucket>(plan_, holders, accelerator_));
-      const SlicePacks& packs = bucket.packs;
-      bucket.summed = Floats(bucket.summed_memory, packs.sum_floats());
-      bucket.gathered =
-          Floats(bucket.gathered_memory, plan_.slices * packs.terms() * packs.gather_floats());
+Status StepExchange::OpenBucket(const Node& node) {
+  const SlicePacks::Holders holders = SlicePacks::HoldersOf(node);
+  const bool known = std::ranges::any_of(
+      buckets_, [&](const auto& bucket) { return bucket->packs.holders() == holders; });
+  if (known) return OkStatus();
+  for (const auto* positions : {&holders.group, &holders.terms}) {
+    const bool fit = std::ranges::all_of(
+        *positions, [this](int64_t p) { return p >= 0 && p < int64_t{plan_.devices}; });
+    if (fit && positions->empty() == (plan_.devices == 1)) continue;
+    return Internal("node \"{}\" names no positions of its team", node.name);
+  }
+  Bucket& bucket = *buckets_.emplace_back(std::make_unique<Bucket>(plan_, holders, accelerator_));
+  const SlicePacks& packs = bucket.packs;
+  bucket.summed = Floats(bucket.summed_memory, packs.sum_floats());
+  bucket.gathered =
+      Floats(bucket.gathered_memory, plan_.slices * packs.terms() * packs.gather_floats());
+  return OkStatus();
+}
+
+StepExchange::LossPlace StepExchange::PlaceOf(const LossSpec& loss) const {
+  for (const std::unique_ptr<Bucket>& bucket : buckets_) {
+    for (const SlicePacks::Piece& piece : bucket->packs.pieces()) {
+      if (piece.in == loss.loss && !piece.summed) return {bucket.get(), piece.offset};
     }
   }
-  return OkStatus();
+  return {};
 }
 
 void StepExchange::AddNothing(SliceIndex slice) {

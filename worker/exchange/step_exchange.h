@@ -58,7 +58,8 @@ class StepExchange {
     const Bucket* bucket = nullptr;
     size_t offset = 0;
   };
-  Status OpenBuckets();
+  Status OpenBucket(const Node& node);
+  LossPlace PlaceOf(const LossSpec& loss) const;
   void FindRanks(const Collective& collective, std::span<const uint32_t> owner, Bucket& bucket);
   void SpreadResults(const Bucket& bucket, Bindings& bindings) const;
   void AddLosses();

@@ -292,9 +292,9 @@ class WorkerCore {
     DT_TRY(done.result, trainer_->Evaluate(order));
     return OkStatus();
   }
-  // Tables on workers and dense parameters are the same in all teams, so the first one writes them. If
-  // dense parameters are on servers, which save them with their optimizer state, this file is for
-  // programs that read checkpoints.
+  // Tables on workers and dense parameters are the same in all teams, so the first one writes them.
+  // If dense parameters are on servers, which save them with their optimizer state, this file is
+  // for programs that read checkpoints.
   Status Do(const SaveOrder& order, OrderDoneMessage& done) {
     SaveDone saved;
     if (rank_ < engine_->plan().devices) {

@@ -23,8 +23,8 @@ class Scorer {
   static Result<Scorer> Open(const Graph& graph, const std::string& predictions,
                              const DataConfig& data);
 
-  // `outputs`: by loss, as LossSpec::output, of the batch's own samples. Batches come in ascending order. Errors: Unavailable,
-  // if an output is not finite or the file cannot be written.
+  // `outputs`: by loss, as LossSpec::output, of the batch's own samples. Batches come in ascending
+  // order. Errors: Unavailable, if an output is not finite or the file cannot be written.
   Status Add(uint64_t number, const Batch& batch, std::span<const std::span<const float>> outputs);
   Result<EvaluateDone> Finish();
 

@@ -137,7 +137,7 @@ inline constexpr KeySpec kModelKeys[] = {
     {"node", "stage", kUint, kRun, "", 0, 1024, "0", "0", "Pipeline stage."},
     {"node", "strategy", kFree, kRun, "auto", 0, 0, "auto", "",
      "How the node is cut over the workers of a team: for each input the parts of each dimension, "
-     "((2,4),(4,1)); of a composite, its products. auto: by samples."},
+     "[[2, 4], [4, 1]]; of a composite, its products. auto: by samples."},
     {"node", "recompute", kBool, kRun, "", 0, 0, "false", "false",
      "Compute again in the backward pass instead of keeping the output."},
     {"node", "*", kFree, kModel, "", 0, 0, "", "",

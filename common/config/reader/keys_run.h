@@ -50,7 +50,7 @@ inline constexpr KeySpec kRunKeys[] = {
      "Samples of one step, over all workers."},
     {"train", "slices", kUint, kTraining, "auto", 1, 65536, "auto", "",
      "Fixed pieces of a batch; results depend on it, not on the number of workers. auto: 1 under "
-     "train, else cluster.workers."},
+     "train, else the number of teams."},
     {"train", "epochs", kUint, kRun, "", 1, 1000000, "1", "", "Passes over the training data."},
     {"train", "max_steps", kUint, kRun, "", 1, kAnyWhole, "", "",
      "The job ends after so many steps, in the middle of an epoch if need be; without it, after "
@@ -75,7 +75,8 @@ inline constexpr KeySpec kRunKeys[] = {
     {"train.early_stop", "patience", kUint, kRun, "", 1, 1000000, "2", "",
      "Evaluations without gain before training stops."},
     {"parallel", "data", kUint, kRun, "auto", 1, 65536, "auto", "",
-     "Teams of workers. A team computes a slice together, by the strategies of its nodes; there are "
+     "Teams of workers. A team computes a slice together, by the strategies of its nodes; there "
+     "are "
      "cluster.workers / data workers in each. auto: every worker is a team."},
     {"parallel", "cut", kListOf, kInside, "parallel.cut", 0, 0, "", "",
      "Strategies by name pattern, for nodes that have none; the first that matches counts."},
@@ -113,7 +114,7 @@ inline constexpr KeySpec kRunKeys[] = {
     {"parallel.cut", "match", kText, kRun, "", 0, 0, "required", "",
      "Pattern of names of operators, as `dovetail plan` shows them (deep.0.matmul)."},
     {"parallel.cut", "strategy", kFree, kRun, "", 0, 0, "required", "",
-     "How they are cut: for each input the parts of each dimension, ((2,4),(4,1))."},
+     "How they are cut: for each input the parts of each dimension, [[2, 4], [4, 1]]."},
     {"parallel.cut", "out", kFree, kRun, "", 0, 0, "as the strategy leaves it", "",
      "How their outputs are cut."},
     {"cluster", "servers", kUint, kRun, "", 1, 4096, "1", "", "Server processes."},

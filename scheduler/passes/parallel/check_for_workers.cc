@@ -68,6 +68,12 @@ Status CheckOutput(const ParallelGraph& parallel, const LossSpec& loss) {
 }  // namespace
 
 Status CheckForWorkers(const ParallelGraph& parallel) {
+  for (const TableUse& table : parallel.graph.tables) {
+    if (table.store == kNone) continue;
+    return WithHint(NotYet("table {} is on the workers, which are in teams of {}", table.name,
+                           parallel.devices),
+                    "set its device to ps");
+  }
   for (const Node& node : parallel.graph.nodes) {
     if (TraitsOf(node.op).kind != OpKind::kCommunication) continue;
     for (const Dim& dim : parallel.graph.value(node.inputs[0]).shape) {
@@ -75,12 +81,6 @@ Status CheckForWorkers(const ParallelGraph& parallel) {
       return NotYet("\"{}\" is a list of ids or rows, and would change its layout",
                     parallel.graph.value(node.inputs[0]).name);
     }
-  }
-  for (const TableUse& table : parallel.graph.tables) {
-    if (table.store == kNone) continue;
-    return WithHint(NotYet("table {} is on the workers, which are in teams of {}", table.name,
-                           parallel.devices),
-                    "set its device to ps");
   }
   for (const InputSpec& input : parallel.graph.inputs) {
     DT_TRY_STATUS(CheckInput(parallel, input));

@@ -138,8 +138,8 @@ TEST_P(NotAvailable, IsRefusedAsSuch) {
 
 INSTANTIATE_TEST_SUITE_P(Keys, NotAvailable,
                          ::testing::Values("cluster.store=memory", "parallel.stages=2",
-                                           "parallel.micro_batches=4", "parallel.data=2",
-                                           "parallel.strategy=dynamic", "model.graph.deep.stage=1",
+                                           "parallel.micro_batches=4", "parallel.strategy=dynamic",
+                                           "model.graph.deep.stage=1",
                                            "model.graph.deep.recompute=true",
                                            "observe.tensorboard=logs", "data.split=full_batch",
                                            "data.format=binary"));

@@ -54,7 +54,8 @@ inline std::vector<ControlMessage> ControlSamples() {
                                         {{{0, 2, 0.5, 0, 0, 1}}, {}, {}}}}},
       OrderDoneMessage{3, SaveDone{{{"dense.bin", 12, 34}}}},
       OrderDoneMessage{4, LoadDone{}},
-      OrderDoneMessage{5, FinishDone{{{"item", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}, {{1, 2, 3}}, stats}},
+      OrderDoneMessage{
+          5, FinishDone{{{"item", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}, {{1, 2, 3}}, stats}},
       FailedMessage{StatusCode::kDataLoss, problem},
       LeavingMessage{},
       KvPutMessage{"key", std::string("a\0b", 3)},

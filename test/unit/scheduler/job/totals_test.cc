@@ -56,9 +56,11 @@ TEST_F(TotalsTest, WorkersThatHoldOtherRowsAreNamed) {
 }
 
 TEST_F(TotalsTest, WorkersThatHoldOtherDenseParametersAreNamed) {
-  EXPECT_EQ(Of({{ProcessId(3), {{}, {{0, 1, 2}}, {}}}, {ProcessId(4), {{}, {{0, 1, 2}}, {}}}})->dense_checksum,
+  EXPECT_EQ(Of({{ProcessId(3), {{}, {{0, 1, 2}}, {}}}, {ProcessId(4), {{}, {{0, 1, 2}}, {}}}})
+                ->dense_checksum,
             "00000000000000020000000000000001");
-  const Status status = Of({{ProcessId(3), {{}, {{0, 1, 2}}, {}}}, {ProcessId(4), {{}, {{0, 2, 2}}, {}}}}).status();
+  const Status status =
+      Of({{ProcessId(3), {{}, {{0, 1, 2}}, {}}}, {ProcessId(4), {{}, {{0, 2, 2}}, {}}}}).status();
   EXPECT_EQ(ToText(status),
             "worker 4 (pid 4 on host) holds other dense parameters than the workers before it");
 }

@@ -204,9 +204,10 @@ TEST(PlanTest, EachPassIsSeen) {
       });
   ASSERT_TRUE(plan.ok()) << ToText(plan.status());
   EXPECT_EQ(last, *plan);
-  EXPECT_THAT(passes, testing::ElementsAre("expand", "infer", "differentiate", "add_optimizer",
-                                           "place", "parallelize", "fuse", "bf16_activations",
-                                           "copies", "subgraphs", "memory_plan"));
+  EXPECT_THAT(passes,
+              testing::ElementsAre("expand", "infer", "by_parts", "differentiate", "parallelize",
+                                   "add_optimizer", "place", "fuse", "bf16_activations", "copies",
+                                   "subgraphs", "memory_plan"));
   EXPECT_EQ(passes, PassNames());
 }
 

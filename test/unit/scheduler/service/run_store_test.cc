@@ -125,8 +125,7 @@ TEST_F(RunStoreTest, OnlyWhatHasChangedIsWritten) {
   record.last_checkpoint = "there";
   ASSERT_TRUE(store_->Keep(record).ok());
   EXPECT_EQ(state_->written, std::vector<std::string>{"run/last_checkpoint"});
-  EXPECT_EQ((*store_->Unfinished())->record.start.plans,
-            std::vector{PlanBytes{"another plan"}});
+  EXPECT_EQ((*store_->Unfinished())->record.start.plans, std::vector{PlanBytes{"another plan"}});
 }
 
 TEST_F(RunStoreTest, DamageIsToldAndNotTakenForAnotherRun) {

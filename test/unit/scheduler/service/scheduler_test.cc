@@ -161,7 +161,7 @@ TEST_F(SchedulerTest, AJobRunsToItsEnd) {
   EXPECT_EQ(json["roles"].size(), 3u);
   EXPECT_EQ(json["tables"]["item"]["rows"], 10);
   EXPECT_EQ(json["checksum"]["tables"]["item"], "ffffffffffffffff0000000000000005");
-  EXPECT_EQ(json["checksum"]["dense"], "dense");
+  EXPECT_EQ(json["checksum"]["dense"], "00000000000000060000000000000005");
   EXPECT_EQ(json["history"].size(), 2u);
   EXPECT_EQ(ListCheckpoints(job_.checkpoint.dir).size(), 3u);
   for (const CheckpointInfo& info : ListCheckpoints(job_.checkpoint.dir)) {

@@ -1,0 +1,153 @@
+// Goal: workers that compute a slice together train the same model. With the same strategies its
+// bits depend neither on the number of teams and servers nor on overlap, nor on a kill and a resume
+// with another number of teams; with other strategies it is as close as float sums are. A
+// checkpoint of one team is read by teams of any size. Method: the real program on a small job.
+#include <signal.h>
+
+#include <gtest/gtest.h>
+
+#include "test/support/tiny_job.h"
+
+namespace dt::test {
+namespace {
+
+using std::chrono::seconds;
+
+struct Cluster {
+  int servers = 1, workers = 1, data = 1;
+  std::vector<std::string> set = {};
+};
+
+constexpr char kCut[] =
+    "parallel.cut=[{match: hidden.0.matmul, strategy: [[1,2],[2,1]]}, "
+    "{match: hidden.1.matmul, strategy: [[1,1],[1,2]]}, {match: third.matmul, strategy: "
+    "[[1,2],[2,1]]}]";
+
+class Teams : public ::testing::Test {
+ protected:
+  Teams() {
+    job_ = WriteTinyJob(folder_, {.slices = 3, .more = "checkpoint: {every: 6, keep: 9}"});
+  }
+
+  static std::vector<std::string> With(std::vector<std::string> arguments, const Cluster& cluster) {
+    std::vector<std::string> set = cluster.set;
+    set.push_back("cluster.servers=" + std::to_string(cluster.servers));
+    set.push_back("cluster.workers=" + std::to_string(cluster.workers));
+    set.push_back("parallel.data=" + std::to_string(cluster.data));
+    set.push_back("optimizer.clip_norm=0");
+    for (std::string& one : set) {
+      arguments.push_back("--set");
+      arguments.push_back(std::move(one));
+    }
+    return arguments;
+  }
+
+  // Returns the checksum after a run.
+  std::string Run(const std::string& name, const Cluster& cluster,
+                  const std::string& resume = "never") {
+    const ProgramEnd end = RunProgram(folder_.path(),
+                                      With({"launch", job_, "--resume", resume, "--set",
+                                            "job=" + name, "--result", name + ".json"},
+                                           cluster),
+                                      seconds(90));
+    EXPECT_EQ(end.exit_code, 0) << name << ": " << end.output;
+    return ChecksumOf(folder_, name + ".json");
+  }
+  double Loss(const std::string& name) const {
+    return NumberAt(folder_, name + ".json", "/metrics/valid/logloss");
+  }
+
+  TempFolder folder_;
+  std::string job_;
+};
+
+TEST_F(Teams, TheNumberOfTeamsAndServersChangesNoBit) {
+  const std::string one = Run("one", {1, 2, 1, {kCut}});
+  ASSERT_NE(one, "");
+  EXPECT_EQ(Run("two", {3, 4, 2, {kCut}}), one);
+  EXPECT_EQ(Run("three", {1, 6, 3, {kCut}}), one);
+  EXPECT_EQ(Run("slow", {1, 2, 1, {kCut, "parallel.overlap=false"}}), one);
+  EXPECT_NE(Run("other", {1, 2, 1}), one) << "other strategies add in another order";
+}
+
+TEST_F(Teams, EveryCutTrainsTheModelOfOneWorker) {
+  // Adam would make steps of full length of gradients that are only rounding errors.
+  const std::string sgd = "optimizer={name: sgd, lr: 0.05}";
+  ASSERT_NE(Run("whole", {1, 1, 1, {sgd}}), "");
+  const std::string uneven =
+      "parallel.cut=[{match: hidden.0.matmul, strategy: [[1,3],[3,1]]}, {match: hidden.1.matmul, "
+      "strategy: [[1,1],[1,3]]}, {match: hidden.1.relu, strategy: [[1,3]]}]";
+  const std::string both =
+      "parallel.cut=[{match: hidden.0.matmul, strategy: [[2,2],[2,1]]}, {match: hidden.1.matmul, "
+      "strategy: [[1,2],[2,2]]}]";
+  EXPECT_NE(Run("uneven", {1, 3, 1, {sgd, uneven}}), "");
+  EXPECT_NE(Run("both", {2, 4, 1, {sgd, both, "parallel.all_to_all=false"}}), "");
+  EXPECT_NE(Run("samples", {1, 3, 1, {sgd}}), "");
+  for (const char* const name : {"uneven", "both", "samples"}) {
+    EXPECT_NEAR(Loss(name), Loss("whole"), 2e-6) << name;
+  }
+}
+
+TEST_F(Teams, AKilledJobGoesOnWithAnotherNumberOfTeams) {
+  const Cluster two{2, 4, 2, {kCut}};
+  const std::string whole = Run("whole", two);
+  ASSERT_NE(whole, "");
+  const std::string name = JobNameOfOurs("killed");
+  const std::string mark = "job=" + name;
+  {
+    Program killed(folder_.path(), With({"launch", job_, "--set", mark}, two));
+    ASSERT_TRUE(Eventually(seconds(40), [&] {
+      return RunProgram(folder_.path(), {"checkpoint", "list", job_, "--set", mark})
+                 .output.find("step-") != std::string::npos;
+    })) << killed.Output();
+    killed.Signal(SIGKILL);
+    killed.Wait(seconds(5));
+  }
+  ASSERT_TRUE(Eventually(seconds(15), [&] { return ProcessesWith(mark).empty(); }));
+  EXPECT_EQ(Run(name, {1, 2, 1, {kCut}}, "auto"), whole);
+}
+
+TEST_F(Teams, ACheckpointOfFourIsReadByOneThreeAndSix) {
+  const std::string cut =
+      "parallel.cut=[{match: hidden.0.matmul, strategy: [[1,4],[4,1]]}, {match: hidden.1.matmul, "
+      "strategy: [[1,1],[1,4]]}]";
+  const std::string four = Run("saved", {1, 4, 1, {cut}});
+  ASSERT_NE(four, "");
+  // Nothing is left to train.
+  EXPECT_EQ(Run("saved", {1, 1, 1}, "auto"), four);
+  EXPECT_EQ(
+      Run("saved", {2, 3, 1, {"parallel.cut=[{match: hidden.0.matmul, strategy: [[1,1],[1,3]]}]"}},
+          "auto"),
+      four);
+  EXPECT_EQ(Run("saved", {1, 6, 1}, "auto"), four);
+  const std::vector<std::string> checkpoints = CheckpointsOf(folder_, "saved");
+  ASSERT_FALSE(checkpoints.empty());
+  EXPECT_EQ(
+      RunProgram(folder_.path(),
+                 {"export", checkpoints.back(), "--format", "npz", "--out", "all.npz"}, seconds(60))
+          .exit_code,
+      0);
+}
+
+TEST_F(Teams, MistakesAreToldBeforeAnythingStarts) {
+  const auto told = [&](const Cluster& cluster) {
+    const ProgramEnd end = RunProgram(folder_.path(), With({"plan", job_}, cluster), seconds(60));
+    EXPECT_EQ(end.exit_code, 2) << end.output;
+    return end.output;
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  has(told({1, 4, 3}), "parallel.data: found 3, expected a divisor of cluster.workers, which is 4");
+  has(told({1, 2, 1, {"parallel.cut=[{match: nobody, strategy: [[2]]}]"}}),
+      "parallel.cut.0: no operator matches \"nobody\"");
+  has(told({1, 2, 2, {kCut}}), "strategy ((1,2),(2,1)) cuts it, and a team has one worker");
+  has(told({1, 4, 1, {"parallel.cut=[{match: hidden.0.matmul, strategy: [[1,3],[3,1]]}]"}}),
+      "it needs 3 devices, which do not divide 4");
+  has(told({1, 2, 1, {"parallel.cut=[{match: hidden.0.matmul, strategy: [[1, 0]]}]"}}),
+      "expected for each input the number of parts of each dimension");
+  has(told({1, 2, 1, {"model.tables.deep.device=cpu"}}), "table deep is on the workers");
+}
+
+}  // namespace
+}  // namespace dt::test
