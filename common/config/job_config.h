@@ -54,6 +54,12 @@ struct CutRule {
   std::string path = "parallel.cut";  // The path of the rule's key in the job file.
 };
 
+// Whether workers that have the same parameters share their updates.
+struct ShardConfig {
+  bool on = false;
+  uint64_t threshold_bytes = 64 << 10;  // Smaller parameters are updated by every worker.
+};
+
 struct ParallelConfig {
   bool fall_back_to_cpu = false;  // If a device tag cannot be met; otherwise that is an error.
   std::vector<PlaceRule> place;   // The first rule that matches applies.
@@ -65,6 +71,7 @@ struct ParallelConfig {
   uint32_t data = 0;         // Teams of workers; 0: every worker is a team.
   std::vector<CutRule> cut;  // The first rule that matches applies.
   bool all_to_all = true;
+  ShardConfig optimizer;
 };
 
 struct JobConfig {

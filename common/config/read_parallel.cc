@@ -89,6 +89,9 @@ void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
   if (in.Has("data") && in.Find("data")->text != "auto") in.Read("data", parallel.data);
   for (const auto& item : in.Items("cut")) ReadCutRule(item.map, parallel);
   in.Read("all_to_all", parallel.all_to_all);
+  const MapReader optimizer = in.Sub("optimizer");
+  optimizer.Read("shard", parallel.optimizer.on);
+  optimizer.Read("threshold", parallel.optimizer.threshold_bytes);
 }
 
 void CheckTeams(const MapReader& root, const JobConfig& job) {
@@ -101,6 +104,11 @@ void CheckTeams(const MapReader& root, const JobConfig& job) {
         fmt::format("found {}, expected a divisor of cluster.workers, which is {}: all "
                     "teams have equally many workers",
                     data, workers));
+  }
+  if (job.parallel.optimizer.on && job.train.asynchronous()) {
+    root.problems().Add(root.node()->MarkOf("parallel.optimizer"), "parallel.optimizer.shard",
+                        "found true, expected false: with train.staleness above 0 servers update "
+                        "weights");
   }
   if (job.team_size() > 1 && job.train.asynchronous()) {
     report(

@@ -68,13 +68,13 @@ struct LoadDone {
   DT_FIELDS()
 };
 
-// The checksum of a worker's dense parameters and their optimizer state: the sum of a hash for each
-// element, without copies of what workers before it in the team have. So the sum over the positions
-// of a team does not depend on how it divides the parameters.
+// The checksum of dense parameters and their optimizer state: the sum of a hash for each element.
+// Every worker reports that of its position in a team, without what positions before it have, and
+// that of what it alone has. So the sum over different parts does not depend on who has what.
 struct DenseSum {
-  uint32_t position = 0;
+  uint32_t part = 0;  // The position, or the workers of a team plus the rank.
   uint64_t low = 0, high = 0;
-  DT_FIELDS(position, low, high)
+  DT_FIELDS(part, low, high)
   friend bool operator==(const DenseSum&, const DenseSum&) = default;
 };
 struct FinishOrder {
@@ -83,7 +83,7 @@ struct FinishOrder {
 struct FinishDone {
   // The tables with rows in this process. Servers: of the shards whose chains end there.
   std::vector<TableReport> tables;
-  std::vector<DenseSum> dense;  // Of a worker: one.
+  std::vector<DenseSum> dense;  // Workers.
   ProcessStats stats;
   std::vector<CopySum> copies;  // Servers: of all shards of which there are several copies.
   MapVersion map;               // Servers: the map by which the report was made.

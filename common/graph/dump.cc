@@ -31,6 +31,8 @@ std::string_view KindText(ValueKind kind) {
       return "state";
     case ValueKind::kReplica:
       return "replica";
+    case ValueKind::kPart:
+      return "part";
     case ValueKind::kTable:
       return "table";
   }

@@ -212,7 +212,10 @@ class Checker {
         return Bad("parameter value {} is none", p.value);
       }
       for (const Dim& dim : graph_.values[p.value].shape) {
-        if (dim.symbol != kConstant) return Bad("parameter value {} has no fixed size", p.value);
+        const bool owned = !p.trained && graph_.symbols[dim.symbol].starts_with("O.");
+        if (dim.symbol != kConstant && !owned) {
+          return Bad("parameter value {} has no fixed size", p.value);
+        }
       }
       if (p.grad != kNone && !IsKind(p.grad, ValueKind::kNode)) {
         return Bad("the gradient of parameter value {} is none", p.value);
@@ -227,6 +230,12 @@ class Checker {
       if (!IsKind(r.value, ValueKind::kReplica) || !of_ok ||
           graph_.values[r.value].shape != graph_.values[r.of].shape) {
         return Bad("value {} is a replica of none", r.value);
+      }
+    }
+    for (const PartSpec& part : graph_.parts) {
+      if (!IsKind(part.of, ValueKind::kParameter) || !IsKind(part.value, ValueKind::kPart) ||
+          graph_.values[part.of].shape.empty() || graph_.values[part.value].shape.empty()) {
+        return Bad("value {} is no part of a parameter", part.value);
       }
     }
     for (const TableUse& t : graph_.tables) {

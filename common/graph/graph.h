@@ -28,7 +28,8 @@ inline constexpr uint32_t kNone = ~uint32_t{0};
 // samples of this slice; B/<k>s<s>, the part of them that a device of a team has
 // (common/layout/sample_part.h); N.<lookup>, the ids of a ragged lookup; U.<table>, the distinct
 // keys of a table. A table on the worker also has S.<table>, the distinct keys in the whole step,
-// and R.<table>, the number of rows for which it has room.
+// and R.<table>, the number of rows for which it has room. O.<parameter>: the rows of a parameter
+// that this worker updates.
 using SymbolIndex = uint32_t;
 inline constexpr SymbolIndex kConstant = 0;
 inline constexpr SymbolIndex kBatch = 1;
@@ -49,6 +50,7 @@ enum class ValueKind : uint8_t {
   kState,  // Optimizer state and batch-norm running values: like parameters, without a gradient.
   // A copy of a parameter or state on another device, written by `refresh` nodes; lives as long.
   kReplica,
+  kPart,   // Rows of a parameter that this worker updates, in the parameter's memory.
   kTable,  // A table on the worker: rows with their state, f32 [R.<table>, dim + state].
 };
 
@@ -164,6 +166,17 @@ struct ReplicaSpec {
   friend bool operator==(const ReplicaSpec&, const ReplicaSpec&) = default;
 };
 
+// Several workers have the same elements of a parameter, and each updates some rows of them: part
+// m of the rows, divided evenly, where m is its number among these workers. It has the optimizer's
+// state of its rows only.
+struct PartSpec {
+  ValueIndex value = kNone;    // kPart: [O.<parameter>, …].
+  ValueIndex of = kNone;       // The parameter.
+  std::vector<int64_t> group;  // The positions of a team that have it; empty in teams of one.
+  DT_FIELDS(value, of, group)
+  friend bool operator==(const PartSpec&, const PartSpec&) = default;
+};
+
 struct LossSpec {
   std::string name;  // Name of the column of predictions.
   std::string type;  // Like LossConfig::type.
@@ -185,10 +198,11 @@ struct Graph {
   std::vector<InputSpec> inputs;
   std::vector<ParameterSpec> parameters;  // For kParameter and kState values, in creation order.
   std::vector<ReplicaSpec> replicas;
+  std::vector<PartSpec> parts;
   std::vector<TableUse> tables;
   std::vector<LookupSpec> lookups;
   std::vector<LossSpec> losses;
-  DT_FIELDS(symbols, values, nodes, inputs, parameters, replicas, tables, lookups, losses)
+  DT_FIELDS(symbols, values, nodes, inputs, parameters, replicas, parts, tables, lookups, losses)
   friend bool operator==(const Graph&, const Graph&) = default;
 
   const Value& value(ValueIndex i) const { return values[i]; }

@@ -32,11 +32,12 @@ class InputSet {
 };
 
 enum class OpKind : uint8_t {
-  kCompute,  // A kernel computes the outputs from the inputs.
-  kUpdate,   // A kernel changes values in place that outlive the step.
-  kCopy,     // The executor moves input 0 to the node's device.
+  kCompute,        // A kernel computes the outputs from the inputs.
+  kUpdate,         // A kernel changes values in place that outlive the step.
+  kCopy,           // The executor moves input 0 to the node's device.
+  kCommunication,  // A stream of its own runs a collective with other workers.
   // The executor combines the slices of a step; all such nodes form one exchange.
-  kCommunication,
+  kExchange,
 };
 
 struct OpTraits {

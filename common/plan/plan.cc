@@ -3,8 +3,7 @@
 namespace dt {
 
 Stream StreamOf(OpKind kind, const Node& node) {
-  // The exchange of the step is made by the engine, between its passes.
-  if (kind == OpKind::kCommunication && node.phase == Phase::kSlice) return Stream::kComm;
+  if (kind == OpKind::kCommunication) return Stream::kComm;
   const bool gpu = node.device == Device::kGpu;
   if (kind == OpKind::kCopy) return gpu ? Stream::kToGpu : Stream::kToCpu;
   return gpu ? Stream::kGpu : Stream::kCpu;

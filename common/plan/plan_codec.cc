@@ -36,6 +36,7 @@ DT_TABLE(LookupSpec, fbs::Lookup);
 DT_TABLE(TableUse, fbs::TableUse);
 DT_TABLE(ParameterSpec, fbs::Parameter);
 DT_TABLE(ReplicaSpec, fbs::Replica);
+DT_TABLE(PartSpec, fbs::Part);
 DT_TABLE(LossSpec, fbs::Loss);
 DT_TABLE(Graph, fbs::Graph);
 DT_TABLE(Subgraph, fbs::Subgraph);

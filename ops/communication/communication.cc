@@ -66,10 +66,32 @@ Status InferRefresh(InferContext& context) {
   return OkStatus();
 }
 
+// share_rows(parameter, part): every worker that has the parameter gets the rows that the others
+// have updated. Written in place.
+Status InferShareRows(InferContext& context) {
+  DT_TRY_STATUS(ExpectInputs(context, 2));
+  context.outputs = {};
+  return OkStatus();
+}
+
+// sum_slices with `rows`, the symbol of a parameter's own rows: only they are summed here.
+Status InferSumSlices(InferContext& context) {
+  DT_TRY_STATUS(InferSame(context));
+  const std::string rows = TextAttr(context.node.attrs, "rows", "");
+  if (rows.empty()) return OkStatus();
+  const std::vector<std::string>& symbols = context.graph.symbols;
+  const auto symbol = std::ranges::find(symbols, rows);
+  if (symbol == symbols.end()) return Invalid("sum_slices: there is no size \"{}\"", rows);
+  context.outputs[0].shape[0] = Dim{static_cast<SymbolIndex>(symbol - symbols.begin()), 1};
+  return OkStatus();
+}
+
 // In a team: `group`, the positions that hold the value together, which get the result; `terms`,
 // those of them that hold a term of it.
 constexpr AttrSpec kInTeam[] = {{.name = "group", .type = AttrType::kInts},
-                                {.name = "terms", .type = AttrType::kInts}};
+                                {.name = "terms", .type = AttrType::kInts},
+                                {.name = "rows", .type = AttrType::kText}};
+constexpr AttrSpec kShared[] = {{.name = "group", .type = AttrType::kInts}, {.name = "number"}};
 constexpr AttrSpec kSlices[] = {{.name = "slices", .required = true},
                                 {.name = "group", .type = AttrType::kInts},
                                 {.name = "terms", .type = AttrType::kInts}};
@@ -86,25 +108,32 @@ constexpr OpSpec kSpecs[] = {
      .sharding = {.loops = "*,*->"},
      .user_visible = false,
      .traits = {.kind = OpKind::kCopy, .writes = {1}}},
+    {.name = "share_rows",
+     .outputs = 0,
+     .infer = InferShareRows,
+     .sharding = {.loops = "~,~->"},
+     .user_visible = false,
+     .attrs = kShared,
+     .traits = {.kind = OpKind::kCommunication, .writes = {0}}},
     {.name = "sum_slices",
-     .infer = InferSame,
+     .infer = InferSumSlices,
      .sharding = {.loops = "*->*"},
      .user_visible = false,
      .attrs = kInTeam,
-     .traits = {.kind = OpKind::kCommunication}},
+     .traits = {.kind = OpKind::kExchange}},
     {.name = "gather_slices",
      .infer = InferGatherSlices,
      .sharding = {.loops = "*->S*"},
      .user_visible = false,
      .attrs = kSlices,
-     .traits = {.kind = OpKind::kCommunication}},
+     .traits = {.kind = OpKind::kExchange}},
     {.name = "sum_rows",
      .outputs = 3,
      .infer = InferSumRows,
      .sharding = {.loops = "Ud,U->Sd,same S,same S"},
      .user_visible = false,
      .attrs = kSlices,
-     .traits = {.kind = OpKind::kCommunication}},
+     .traits = {.kind = OpKind::kExchange}},
 };
 
 }  // namespace

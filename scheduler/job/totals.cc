@@ -19,7 +19,7 @@ class Adder {
       for (const CopySum& copy : report.copies) DT_TRY_STATUS(AddCopy(from, copy));
     }
     for (const DenseSum& sum : report.dense) {
-      const auto [first, added] = dense_.try_emplace(sum.position, sum);
+      const auto [first, added] = dense_.try_emplace(sum.part, sum);
       if (added || first->second == sum) continue;
       return Internal("{} holds other dense parameters than the workers before it", from.Name());
     }
@@ -30,7 +30,7 @@ class Adder {
       totals_.tables[name].checksum = HexOf(sum.first) + HexOf(sum.second);
     }
     Sum dense;
-    for (const auto& [position, sum] : dense_) {
+    for (const auto& [part, sum] : dense_) {
       dense.first += sum.high;
       dense.second += sum.low;
     }
@@ -64,7 +64,7 @@ class Adder {
   const bool compares_copies_;
   Totals totals_;
   std::map<std::string, Sum> sums_;
-  std::map<uint32_t, DenseSum> dense_;   // By position in the team.
+  std::map<uint32_t, DenseSum> dense_;   // By part.
   std::map<std::string, Sum> replicas_;  // Checksums of the tables that are on workers.
   std::map<ShardId, std::pair<std::string, CopySum>>
       copies_;  // The first ones, and whose they are.

@@ -74,6 +74,12 @@ class Planner {
     for (const GraphPass& pass : GraphPasses().subspan(next_)) {
       DT_TRY_STATUS(Run(pass, plan.graph));
     }
+    for (const PartSpec& part : plan.graph.parts) {
+      if (plan.graph.value(part.of).device == Device::kCpu) continue;
+      return WithHint(NotYet("parallel.optimizer.shard with \"{}\" on an accelerator",
+                             plan.graph.value(part.of).name),
+                      "set optimizer.device: cpu");
+    }
     CutIntoSubgraphs(plan);
     const bool shown = position == asked_.position;
     if (shown) seen_(kSubgraphsPass, plan);

@@ -239,7 +239,8 @@ class Explainer {
 
   std::string_view Why(const Node& node) const {
     const OpTraits traits = TraitsOf(node.op);
-    if (traits.kind == OpKind::kCommunication) return "joins the slices of all workers";
+    if (traits.kind == OpKind::kExchange) return "joins the slices of all workers";
+    if (traits.kind == OpKind::kCommunication) return "communicates with other workers";
     if (traits.kind == OpKind::kCopy) {
       return traits.writes.empty() ? "read there" : "weights that are updated elsewhere";
     }

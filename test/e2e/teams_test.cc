@@ -23,6 +23,8 @@ constexpr char kCut[] =
     "{match: hidden.1.matmul, strategy: [[1,1],[1,2]]}, {match: third.matmul, strategy: "
     "[[1,2],[2,1]]}]";
 
+constexpr char kShard[] = "parallel.optimizer={shard: true, threshold: 0}";
+
 class Teams : public ::testing::Test {
  protected:
   Teams() {
@@ -66,6 +68,8 @@ TEST_F(Teams, TheNumberOfTeamsAndServersChangesNoBit) {
   ASSERT_NE(one, "");
   EXPECT_EQ(Run("two", {3, 4, 2, {kCut}}), one);
   EXPECT_EQ(Run("three", {1, 6, 3, {kCut}}), one);
+  EXPECT_EQ(Run("shared", {2, 4, 2, {kCut, kShard}}), one);
+  EXPECT_EQ(Run("shared_by_teams", {1, 6, 3, {kCut, kShard, "parallel.overlap=false"}}), one);
   EXPECT_EQ(Run("slow", {1, 2, 1, {kCut, "parallel.overlap=false"}}), one);
   EXPECT_NE(Run("other", {1, 2, 1}), one) << "other strategies add in another order";
 }
@@ -104,14 +108,14 @@ TEST_F(Teams, AKilledJobGoesOnWithAnotherNumberOfTeams) {
     killed.Wait(seconds(5));
   }
   ASSERT_TRUE(Eventually(seconds(15), [&] { return ProcessesWith(mark).empty(); }));
-  EXPECT_EQ(Run(name, {1, 2, 1, {kCut}}, "auto"), whole);
+  EXPECT_EQ(Run(name, {1, 2, 1, {kCut, kShard}}, "auto"), whole);
 }
 
 TEST_F(Teams, ACheckpointOfFourIsReadByOneThreeAndSix) {
   const std::string cut =
       "parallel.cut=[{match: hidden.0.matmul, strategy: [[1,4],[4,1]]}, {match: hidden.1.matmul, "
       "strategy: [[1,1],[1,4]]}]";
-  const std::string four = Run("saved", {1, 4, 1, {cut}});
+  const std::string four = Run("saved", {1, 4, 1, {cut, kShard}});
   ASSERT_NE(four, "");
   // Nothing is left to train.
   EXPECT_EQ(Run("saved", {1, 1, 1}, "auto"), four);

@@ -266,7 +266,7 @@ StepResult Interpreter::RunStep(const std::vector<SliceData>& slices, Tensors& p
     if (node.op == "sum_rows") {
       const SymbolIndex rows = graph_.value(node.outputs[0]).shape[0].symbol;
       sizes.sizes[rows] = SumRows(node, run.step, result);
-    } else if (TraitsOf(node.op).kind == OpKind::kCommunication) {
+    } else if (TraitsOf(node.op).kind == OpKind::kExchange) {
       Communicate(node, result);
     } else {
       RunNode(node, sizes, result.step, run);

@@ -15,13 +15,6 @@ std::span<const float> Piece(std::span<const float> all, size_t begin, size_t en
 
 }  // namespace
 
-// Ranges are cut at multiples of 16 floats: cache lines.
-Collective::Range Collective::RangeOf(size_t member, size_t members, size_t elements) {
-  const size_t blocks = (elements + 15) / 16;
-  const auto cut = [&](size_t m) { return std::min(elements, 16 * (blocks * m / members)); };
-  return {cut(member), cut(member + 1)};
-}
-
 void Collective::FindMembers(const SliceExchange& exchange) {
   members_.assign(exchange.ranks.begin(), exchange.ranks.end());
   for (uint32_t r = 0; exchange.ranks.empty() && r < size(); ++r) members_.push_back(r);
@@ -30,8 +23,22 @@ void Collective::FindMembers(const SliceExchange& exchange) {
   own_member_ = static_cast<size_t>(own - members_.begin());
 }
 
-Collective::Range Collective::OwnRange(const SliceExchange& exchange) const {
-  return RangeOf(own_member_, members_.size(), exchange.summed.size());
+// What a member sums: one range of all floats, cut at cache lines of 16, or its rows of every matrix.
+std::span<const Collective::Range> Collective::RangesOf(const SliceExchange& exchange,
+                                                        size_t member) {
+  const size_t members = members_.size();
+  ranges_.clear();
+  for (const RowsPiece& piece : exchange.rows) {
+    const size_t each = (piece.rows + members - 1) / members;
+    const size_t begin = std::min(piece.rows, member * each);
+    const size_t end = std::min(piece.rows, begin + each);
+    ranges_.push_back({piece.offset + begin * piece.width, piece.offset + end * piece.width});
+  }
+  if (!exchange.rows.empty()) return ranges_;
+  const size_t elements = exchange.summed.size(), blocks = (elements + 15) / 16;
+  const auto cut = [&](size_t m) { return std::min(elements, 16 * (blocks * m / members)); };
+  ranges_.push_back({cut(member), cut(member + 1)});
+  return ranges_;
 }
 
 Status Collective::ExchangeSlices(const SliceExchange& exchange) {
@@ -46,38 +53,47 @@ Status Collective::ExchangeSlices(const SliceExchange& exchange) {
     DT_CHECK(exchange.gather[k].size() == each);
     std::ranges::copy(exchange.gather[k], exchange.gathered.begin() + k * each);
   }
-  SumOwnRange(exchange);
-  return members_.size() > 1 ? ShareRanges(exchange) : OkStatus();
+  SumOwnRanges(exchange);
+  return members_.size() > 1 && exchange.rows.empty() ? ShareRanges(exchange) : OkStatus();
 }
 
-// Sends to each member its range of every own slice's `sum`, and all of the slice's `gather`.
+// Sends to each member its ranges of every own slice's `sum`, and all of the slice's `gather`.
 Status Collective::SendSlices(const SliceExchange& exchange) {
   const size_t slices = exchange.owner.size();
   const size_t each = exchange.gathered.size() / slices;
-  const Range mine = OwnRange(exchange);
-  const size_t length = mine.end - mine.begin;
+  size_t length = 0;
+  for (const Range& range : RangesOf(exchange, own_member_)) length += range.end - range.begin;
   received_.resize(slices * length);
   send_.clear();
   receive_.clear();
   for (size_t k = 0; k < slices; ++k) {
     const uint32_t owner = exchange.owner[k];
     DT_CHECK(owner < size());
-    if (owner != rank()) {
-      receive_.push_back(
-          {owner, std::as_writable_bytes(std::span(received_).subspan(k * length, length))});
-      receive_.push_back(
-          {owner, std::as_writable_bytes(exchange.gathered.subspan(k * each, each))});
-      continue;
+    if (owner == rank()) continue;
+    float* at = received_.data() + k * length;
+    for (const Range& range : RangesOf(exchange, own_member_)) {
+      const size_t count = range.end - range.begin;
+      receive_.push_back({owner, std::as_writable_bytes(std::span(at, count))});
+      at += count;
     }
-    DT_CHECK(exchange.sum[k].size() == exchange.summed.size());
-    for (size_t m = 0; m < members_.size(); ++m) {
-      if (m == own_member_) continue;
-      const Range range = RangeOf(m, members_.size(), exchange.summed.size());
-      send_.push_back({members_[m], std::as_bytes(Piece(exchange.sum[k], range.begin, range.end))});
-      send_.push_back({members_[m], std::as_bytes(exchange.gather[k])});
-    }
+    receive_.push_back({owner, std::as_writable_bytes(exchange.gathered.subspan(k * each, each))});
+  }
+  for (size_t m = 0; m < members_.size(); ++m) {
+    if (m != own_member_) SendOwnSlices(exchange, m);
   }
   return ExchangeOf(exchange, 0, "sum over slices");
+}
+
+void Collective::SendOwnSlices(const SliceExchange& exchange, size_t member) {
+  for (size_t k = 0; k < exchange.owner.size(); ++k) {
+    if (exchange.owner[k] != rank()) continue;
+    DT_CHECK(exchange.sum[k].size() == exchange.summed.size());
+    for (const Range& range : RangesOf(exchange, member)) {
+      send_.push_back(
+          {members_[member], std::as_bytes(Piece(exchange.sum[k], range.begin, range.end))});
+    }
+    send_.push_back({members_[member], std::as_bytes(exchange.gather[k])});
+  }
 }
 
 Status Collective::Exchange(std::string_view operation) {
@@ -102,30 +118,33 @@ Status Collective::Exchange(const MessageTag& tag, std::string_view operation) {
   return done;
 }
 
-void Collective::SumOwnRange(const SliceExchange& exchange) const {
-  const Range mine = OwnRange(exchange);
-  const size_t length = mine.end - mine.begin;
-  float* const out = exchange.summed.data() + mine.begin;
+void Collective::SumOwnRanges(const SliceExchange& exchange) {
+  const std::span<const Range> ranges = RangesOf(exchange, own_member_);
+  const float* received = received_.data();
   for (size_t k = 0; k < exchange.owner.size(); ++k) {
     const bool own = exchange.owner[k] == rank();
-    const float* const in =
-        own ? exchange.sum[k].data() + mine.begin : received_.data() + k * length;
-    if (k == 0) {
-      std::copy_n(in, length, out);
-    } else {
-      for (size_t i = 0; i < length; ++i) out[i] += in[i];
+    for (const Range& range : ranges) {
+      const size_t length = range.end - range.begin;
+      float* const out = exchange.summed.data() + range.begin;
+      const float* const in = own ? exchange.sum[k].data() + range.begin : received;
+      received += length;
+      if (k == 0) {
+        std::copy_n(in, length, out);
+      } else {
+        for (size_t i = 0; i < length; ++i) out[i] += in[i];
+      }
     }
   }
 }
 
 Status Collective::ShareRanges(const SliceExchange& exchange) {
   const std::span<float> summed = exchange.summed;
-  const Range mine = OwnRange(exchange);
+  const Range mine = RangesOf(exchange, own_member_).front();
   send_.clear();
   receive_.clear();
   for (size_t m = 0; m < members_.size(); ++m) {
     if (m == own_member_) continue;
-    const Range range = RangeOf(m, members_.size(), summed.size());
+    const Range range = RangesOf(exchange, m).front();
     send_.push_back({members_[m], std::as_bytes(Piece(summed, mine.begin, mine.end))});
     receive_.push_back({members_[m], std::as_writable_bytes(
                                          summed.subspan(range.begin, range.end - range.begin))});

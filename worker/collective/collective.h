@@ -12,6 +12,11 @@
 
 namespace dt::worker {
 
+// A matrix within an exchange's `sum`.
+struct RowsPiece {
+  size_t offset = 0, rows = 0, width = 0;  // In floats.
+};
+
 // Values of one length that the slices of a step leave behind, and their results on all members. In
 // a team several ranks have a term of a slice's value: each then counts as a slice.
 struct SliceExchange {
@@ -20,6 +25,9 @@ struct SliceExchange {
   std::span<const std::span<const float>> gather;  // By slice: set for own slices, equally long.
   std::span<float> summed;    // As long as one `sum`; becomes sum[0] + sum[1] + …, in this order.
   std::span<float> gathered;  // Becomes every slice's `gather`, one after the other.
+  // Not empty: of each matrix every member gets the sums of its own rows only, and `summed` holds
+  // nothing else.
+  std::span<const RowsPiece> rows = {};
   // The members, ascending: only they call. Empty: all ranks.
   std::span<const uint32_t> ranks = {};
   // With `ranks`: by these numbers the members know the call.
@@ -61,23 +69,24 @@ class Collective {
   struct Range {
     size_t begin = 0, end = 0;
   };
-  static Range RangeOf(size_t member, size_t members, size_t elements);
   void FindMembers(const SliceExchange& exchange);
-  Range OwnRange(const SliceExchange& exchange) const;
+  std::span<const Range> RangesOf(const SliceExchange& exchange, size_t member);
   Status SendSlices(const SliceExchange& exchange);
+  void SendOwnSlices(const SliceExchange& exchange, size_t member);
   Status GatherSizes(const SliceGather& gather);
   Status GatherBytes(const SliceGather& gather);
   void SendToAll(std::span<const std::byte> bytes);
   Status Exchange(std::string_view operation);
   Status Exchange(const MessageTag& tag, std::string_view operation);
   Status ExchangeOf(const SliceExchange& exchange, uint32_t part, std::string_view operation);
-  void SumOwnRange(const SliceExchange& exchange) const;
+  void SumOwnRanges(const SliceExchange& exchange);
   Status ShareRanges(const SliceExchange& exchange);
 
   const std::unique_ptr<Mesh> mesh_;
   // The members of the current exchange, ascending, and this rank's number among them.
   std::vector<uint32_t> members_;
   size_t own_member_ = 0;
+  std::vector<Range> ranges_;        // Of a member: what it sums.
   std::vector<float> received_;      // The own range of other ranks' slices: [slices, range].
   std::vector<uint64_t> sizes_;      // Sizes of the slices gathered last.
   std::vector<std::byte> gathered_;  // Bytes of other ranks; grows and never shrinks.

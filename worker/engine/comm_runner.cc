@@ -60,7 +60,7 @@ class CommRunner : public NodeRunner {
     groups_.resize(graph.nodes.size());
     for (NodeIndex n = 0; n < graph.nodes.size(); ++n) {
       const Node& node = graph.nodes[n];
-      const bool here = context_.index.Is(n, OpKind::kCommunication) && node.phase == Phase::kSlice;
+      const bool here = context_.index.Is(n, OpKind::kCommunication);
       if (here) DT_TRY_STATUS(OpenNode(node, groups_[n]));
     }
     return OkStatus();
@@ -90,13 +90,15 @@ class CommRunner : public NodeRunner {
 
  private:
   Status OpenNode(const Node& node, GroupNode& group) const {
+    group.ranks.id = kTeamGroup;
+    group.number = static_cast<uint32_t>(IntAttr(node.attrs, "number", 0));
+    if (node.op == "share_rows") return OpenShare(node, group);
+    const uint32_t first = team_.place.team * context_.plan.devices;
     for (const int64_t position : IntsAttr(node.attrs, "group")) {
       group.positions.push_back(static_cast<DeviceIndex>(position));
-      group.ranks.ranks.push_back(team_.first_rank + static_cast<uint32_t>(position));
+      group.ranks.ranks.push_back(first + static_cast<uint32_t>(position));
     }
-    group.ranks.id = kTeamGroup;
     group.axes = IntsAttr(node.attrs, "axes");
-    group.number = static_cast<uint32_t>(IntAttr(node.attrs, "number", 0));
     const auto own = std::ranges::find(group.positions, context_.plan.position);
     const int64_t members = std::accumulate(group.axes.begin(), group.axes.end(), int64_t{1},
                                             [](int64_t a, int64_t b) { return a * b; });
@@ -104,6 +106,25 @@ class CommRunner : public NodeRunner {
       return Internal("the plan's node \"{}\" has no group with this worker in it", node.name);
     }
     group.own = static_cast<uint32_t>(own - group.positions.begin());
+    return OkStatus();
+  }
+
+  // All workers of all teams that have the parameter.
+  Status OpenShare(const Node& node, GroupNode& group) const {
+    std::vector<int64_t> positions = IntsAttr(node.attrs, "group");
+    if (positions.empty()) positions = {0};
+    const uint32_t devices = context_.plan.devices;
+    for (uint32_t team = 0; team < team_.place.teams; ++team) {
+      for (const int64_t position : positions) {
+        group.ranks.ranks.push_back(team * devices + static_cast<uint32_t>(position));
+      }
+    }
+    const uint32_t rank = team_.place.team * devices + context_.plan.position;
+    const auto own = std::ranges::find(group.ranks.ranks, rank);
+    if (own == group.ranks.ranks.end() || team_.communicator.rank() != rank) {
+      return Internal("the plan's node \"{}\" has no group with this worker in it", node.name);
+    }
+    group.own = static_cast<uint32_t>(own - group.ranks.ranks.begin());
     return OkStatus();
   }
 
@@ -141,17 +162,37 @@ class CommRunner : public NodeRunner {
     return {(sample(part.begin) - begin) * times, (sample(part.end) - begin) * times};
   }
 
+  // Evaluations have no slices: their passes are counted, as on all workers of the team.
+  SliceIndex SliceOf(const Pass& pass) const {
+    if (!pass.run.training) return static_cast<SliceIndex>(passes_ & 0xfff);
+    return pass.phase == Phase::kStep ? 0 : pass.slice;
+  }
+
+  Status ShareRows(const CollectiveCall& call, const GroupNode& group, const TensorView& whole) {
+    const auto members = static_cast<int64_t>(group.ranks.size());
+    const size_t width = whole.bytes() / static_cast<size_t>(std::max<int64_t>(1, whole.dim(0)));
+    receive_.clear();
+    for (int64_t m = 0; m < members; ++m) {
+      receive_.push_back(static_cast<size_t>(EvenPart({0, whole.dim(0)}, members, m).size()) *
+                         width);
+    }
+    const Range own = EvenPart({0, whole.dim(0)}, members, group.own);
+    const std::span<std::byte> bytes = BytesOf(whole);
+    return team_.communicator.AllGather(
+        call, bytes.subspan(static_cast<size_t>(own.begin) * width, receive_[group.own]), receive_,
+        bytes);
+  }
+
   Status RunNode(const Node& node, const GroupNode& group, PreparedNode& prepared,
                  const Pass& pass) {
     const TensorView& in = prepared.inputs[0];
-    const TensorView& out = prepared.outputs[0];
-    const bool training = pass.run.training;
-    // Evaluations have no slices: their passes are counted, as on all workers of the team.
     const CollectiveCall call{.group = group.ranks,
                               .name = node.name,
                               .node = group.number,
-                              .slice = training ? pass.slice : SliceIndex(passes_ & 0xfff),
+                              .slice = SliceOf(pass),
                               .step = pass.run.step};
+    if (node.op == "share_rows") return ShareRows(call, group, in);
+    const TensorView& out = prepared.outputs[0];
     const auto dim = static_cast<size_t>(IntAttr(node.attrs, "dim", 0));
     const Graph& graph = context_.plan.graph;
     const auto find = [&](ValueIndex v, const TensorView& view, size_t d) {

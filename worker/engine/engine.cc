@@ -35,7 +35,7 @@ Engine::Engine(Plan plan, const Options& options)
     : plan_(std::move(plan)),
       index_(plan_.graph, TraitsOf),
       options_(options),
-      parameters_(plan_),
+      parameters_(plan_, options.team == nullptr ? TeamPlace{} : options.team->place),
       exchange_(plan_, options.accelerator) {}
 
 // The first lane has the memory that all lanes share, so it is destroyed last.
@@ -78,8 +78,9 @@ bool Engine::SlicesMayOverlap() const {
   const auto allows = [&](NodeIndex n) {
     const Node& node = graph.nodes[n];
     const OpTraits& traits = index_.traits(n);
+    if (traits.kind == OpKind::kExchange) return true;
     // One lane communicates at a time, so that all workers do it in one order.
-    if (traits.kind == OpKind::kCommunication) return node.phase == Phase::kStep;
+    if (traits.kind == OpKind::kCommunication && node.phase == Phase::kSlice) return false;
     if (node.phase == Phase::kStep) return std::ranges::none_of(node.inputs, is_of_slice);
     return traits.writes.empty();
   };

@@ -16,7 +16,7 @@ bool IsOnHost(Stream stream) { return stream == Stream::kCpu || stream == Stream
 
 // The engine makes the exchange of a step between its passes.
 bool IsExchange(const GraphIndex& index, const Subgraph& subgraph) {
-  return subgraph.phase == Phase::kStep && index.Is(subgraph.nodes.front(), OpKind::kCommunication);
+  return index.Is(subgraph.nodes.front(), OpKind::kExchange);
 }
 
 }  // namespace

@@ -1,16 +1,17 @@
-// The way from a worker to the others of its team.
+// The way from a worker to the others of its team, and of other teams.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "worker/collective/communicator.h"
+#include "worker/memory/parameters.h"
 
 namespace dt::worker {
 
 struct TeamLink {
   Communicator& communicator;
-  uint32_t first_rank = 0;  // The rank of position 0 of the team; the others follow.
+  TeamPlace place;  // The workers of a team have consecutive ranks.
   // True after a communication has failed: some worker may be lost.
   std::atomic<bool> broken = false;
 };

@@ -23,7 +23,8 @@ size_t FloatsOf(const Value& value) {
 }  // namespace
 
 SlicePacks::Holders SlicePacks::HoldersOf(const Node& node) {
-  return {IntsAttr(node.attrs, "group"), IntsAttr(node.attrs, "terms")};
+  return {IntsAttr(node.attrs, "group"), IntsAttr(node.attrs, "terms"),
+          !TextAttr(node.attrs, "rows", "").empty()};
 }
 
 SlicePacks::SlicePacks(const Plan& plan, Holders holders, Accelerator* accelerator)

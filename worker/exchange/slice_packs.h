@@ -19,6 +19,7 @@ class SlicePacks {
   // team of one.
   struct Holders {
     std::vector<int64_t> group, terms;
+    bool rows = false;  // Each of them gets the sums of its own rows only.
     friend bool operator==(const Holders&, const Holders&) = default;
   };
   static Holders HoldersOf(const Node& node);

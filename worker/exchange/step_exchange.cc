@@ -51,6 +51,12 @@ Status StepExchange::OpenBucket(const Node& node) {
   bucket.summed = Floats(bucket.summed_memory, packs.sum_floats());
   bucket.gathered =
       Floats(bucket.gathered_memory, plan_.slices * packs.terms() * packs.gather_floats());
+  std::ranges::fill(bucket.summed, 0.0f);
+  for (const SlicePacks::Piece& piece : packs.pieces()) {
+    if (!holders.rows) break;
+    const auto rows = static_cast<size_t>(plan_.graph.value(piece.in).shape[0].times);
+    bucket.rows.push_back({piece.offset, rows, piece.floats / rows});
+  }
   return OkStatus();
 }
 
@@ -124,6 +130,7 @@ Status StepExchange::Join(Collective& collective, const StepSlices& slices, Bind
                                              .gather = packs.gathers(),
                                              .summed = bucket->summed,
                                              .gathered = bucket->gathered,
+                                             .rows = bucket->rows,
                                              .ranks = bucket->ranks,
                                              .number = packs.pieces().front().number,
                                              .step = slices.step}));
@@ -141,7 +148,8 @@ void StepExchange::SpreadResults(const Bucket& bucket, Bindings& bindings) const
   const SlicePacks& packs = bucket.packs;
   for (const SlicePacks::Piece& piece : packs.pieces()) {
     if (piece.summed) {
-      bindings.Place(piece.out, bucket.summed.data() + piece.offset);
+      const size_t first = bucket.rows.empty() ? 0 : bindings.FirstOwned(piece.out);
+      bindings.Place(piece.out, bucket.summed.data() + piece.offset + first);
       continue;
     }
     auto* out = static_cast<float*>(bindings.view(piece.out).data);

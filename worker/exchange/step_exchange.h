@@ -53,6 +53,7 @@ class StepExchange {
     std::span<float> summed, gathered;  // gathered: [terms of all slices, floats of one].
     std::vector<uint32_t> owner;        // By term of all slices: the rank.
     std::vector<uint32_t> ranks;        // The members; empty in teams of one: all.
+    std::vector<RowsPiece> rows;        // The pieces, if members sum their own rows only.
   };
   struct LossPlace {
     const Bucket* bucket = nullptr;

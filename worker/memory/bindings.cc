@@ -25,7 +25,7 @@ bool IsLasting(const Value& value) {
 }  // namespace
 
 Status Bindings::Open(Parameters& parameters, const Bindings* lasting) {
-  DT_TRY_STATUS(ReadSymbols());
+  DT_TRY_STATUS(ReadSymbols(parameters));
   for (ValueIndex v = 0; v < plan_.graph.values.size(); ++v) {
     const Value& value = plan_.graph.value(v);
     TensorView& view = views_[v];
@@ -52,6 +52,7 @@ Status Bindings::Open(Parameters& parameters, const Bindings* lasting) {
     on_device_[plan_.slot[v]] = plan_.graph.value(v).device == Device::kGpu;
   }
   PinCopiedSlots();
+  SetShapes();
   joined_.resize(plan_.graph.inputs.size());
   // Bindings that share `lasting` place their slots with their first slice, if one comes.
   return lasting == nullptr ? PlaceSlots() : OkStatus();
@@ -85,6 +86,9 @@ Status Bindings::PlaceLasting(Parameters& parameters) {
   for (Parameters::Array& array : parameters.arrays()) {
     views_[array.value].data = array.values.data();
   }
+  for (const PartSpec& part : plan_.graph.parts) {
+    views_[part.value].data = static_cast<float*>(views_[part.of].data) + FirstOwned(part.value);
+  }
   std::vector<ValueIndex> there;
   size_t bytes = 0;
   for (ValueIndex v = 0; v < views_.size(); ++v) {
@@ -108,7 +112,7 @@ Status Bindings::PlaceLasting(Parameters& parameters) {
   return OkStatus();
 }
 
-Status Bindings::ReadSymbols() {
+Status Bindings::ReadSymbols(const Parameters& parameters) {
   const Graph& graph = plan_.graph;
   const size_t symbols = graph.symbols.size();
   sizes_.assign(symbols, 0);
@@ -119,6 +123,14 @@ Status Bindings::ReadSymbols() {
   symbol_step_.assign(symbols, kNone);
   symbol_room_.assign(symbols, kNone);
   symbol_part_.assign(symbols, {});
+  symbol_rows_.assign(symbols, {});
+  std::vector<bool> of_part(symbols, false);
+  for (size_t p = 0; p < graph.parts.size(); ++p) {
+    const SymbolIndex symbol = graph.value(graph.parts[p].value).shape[0].symbol;
+    symbol_rows_[symbol] = parameters.own_rows(p);
+    sizes_[symbol] = extents_[symbol] = symbol_rows_[symbol].size();
+    of_part[symbol] = true;
+  }
   for (SymbolIndex s = kBatch + 1; s < symbols; ++s) {
     const std::string& name = graph.symbols[s];
     for (uint32_t l = 0; l < graph.lookups.size(); ++l) {
@@ -130,7 +142,7 @@ Status Bindings::ReadSymbols() {
       if (name == "R." + graph.tables[t].name) symbol_room_[s] = t;
     }
     symbol_part_[s] = SamplePartOf(name);
-    if (!symbol_part_[s].empty()) continue;
+    if (!symbol_part_[s].empty() || of_part[s]) continue;
     const auto means = {symbol_lookup_[s], symbol_table_[s], symbol_step_[s], symbol_room_[s]};
     if (std::ranges::count(means, kNone) == 4) {
       return Internal("the plan has a size \"{}\" of no lookup and no table", name);
@@ -189,6 +201,13 @@ void Bindings::SetSizes(const LookupPlan& slice, TableViews tables) {
   }
   extents_[kBatch] = sizes_[kBatch];
   SetShapes();
+}
+
+size_t Bindings::FirstOwned(ValueIndex v) const {
+  const SymShape& shape = plan_.graph.value(v).shape;
+  int64_t width = 1;
+  for (size_t d = 1; d < shape.size(); ++d) width *= shape[d].times;
+  return static_cast<size_t>(symbol_rows_[shape[0].symbol].begin * width);
 }
 
 Range Bindings::SamplesIn(const SamplePart& part) const {

@@ -57,6 +57,8 @@ class Bindings {
   // out: exact for B, for others a value at or above all sizes so far.
   std::span<const int64_t> sizes() const { return sizes_; }
   std::span<const int64_t> extents() const { return extents_; }
+  // Where the own rows of a parameter begin in a value of its shape, in elements.
+  size_t FirstOwned(ValueIndex v) const;
   // The part of the slice's samples that this worker has; those of the first dimension of a value.
   Range SamplesIn(const SamplePart& part) const;
   Range SamplesIn(ValueIndex v) const;
@@ -71,7 +73,7 @@ class Bindings {
   DeviceBytes device_bytes() const;
 
  private:
-  Status ReadSymbols();
+  Status ReadSymbols(const Parameters& parameters);
   Status PlaceLasting(Parameters& parameters);
   void ShareLasting(const Bindings& other);
   void SetSizes(const LookupPlan& slice, TableViews tables);
@@ -95,6 +97,7 @@ class Bindings {
   std::vector<uint32_t> symbol_table_;    // By symbol: the table whose distinct keys it counts.
   std::vector<uint32_t> symbol_step_;     // By symbol: the table whose keys of a step it counts.
   std::vector<uint32_t> symbol_room_;     // By symbol: the table on the worker whose room it is.
+  std::vector<Range> symbol_rows_;        // By symbol: the own rows of a parameter.
   std::vector<SamplePart> symbol_part_;   // By symbol: the part of the samples that it counts.
   std::vector<int64_t> sizes_, extents_;  // By symbol.
   std::vector<size_t> slot_bytes_;        // By slot: what is needed now.

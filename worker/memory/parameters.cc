@@ -113,21 +113,55 @@ class Loaded {
 
 }  // namespace
 
-Parameters::Parameters(const Plan& plan) : position_(plan.position), devices_(plan.devices) {
-  const std::set<ValueIndex> read = ReadInSlices(plan.graph);
-  for (const ParameterSpec& spec : plan.graph.parameters) {
-    const Value& value = plan.graph.value(spec.value);
+Parameters::Parameters(const Plan& plan, const TeamPlace& place)
+    : position_(plan.position), devices_(plan.devices), place_(place) {
+  const Graph& graph = plan.graph;
+  std::map<SymbolIndex, Range> rows_of;
+  for (const PartSpec& part : graph.parts) {
+    const int64_t members = std::max<int64_t>(1, std::ssize(part.group));
+    const auto own = std::ranges::find(part.group, int64_t{position_});
+    const int64_t member = part.group.empty() ? 0 : own - part.group.begin();
+    own_rows_.push_back(EvenPart({0, graph.value(part.of).shape[0].times}, members * place_.teams,
+                                 place_.team * members + member));
+    rows_of[graph.value(part.value).shape[0].symbol] = own_rows_.back();
+  }
+  const std::set<ValueIndex> read = ReadInSlices(graph);
+  for (const ParameterSpec& spec : graph.parameters) {
+    const Value& value = graph.value(spec.value);
     DT_CHECK_MSG(value.dtype == DType::kF32, "parameter {} is not f32", value.name);
     Array& array = arrays_.emplace_back();
     array.name = value.name;
     array.value = spec.value;
     for (const Dim& dim : value.shape) array.shape.push_back(dim.times);
-    array.whole = spec.whole.empty() ? array.shape : spec.whole;
-    array.first = spec.whole.empty() ? Shape(array.shape.size(), 0) : spec.first;
-    array.values = InitialValues(plan.seed, value, spec);
     array.optimizer_state = !spec.trained && !read.contains(spec.value);
-    array.copy = spec.copy;
+    array.of_team = spec.copy;
+    array.copy = spec.copy || place_.team > 0;
+    const SymbolIndex symbol = value.shape.empty() ? kConstant : value.shape[0].symbol;
+    if (symbol == kConstant) {
+      array.values = InitialValues(plan.seed, value, spec);
+      array.whole = spec.whole.empty() ? array.shape : spec.whole;
+      array.first = spec.whole.empty() ? Shape(array.shape.size(), 0) : spec.first;
+    } else {
+      SetOwned(spec, rows_of.at(symbol), graph, array);
+    }
   }
+}
+
+// State of own rows, whose first value is a constant.
+void Parameters::SetOwned(const ParameterSpec& spec, const Range& rows, const Graph& graph,
+                          Array& array) {
+  const SymbolIndex symbol = graph.value(spec.value).shape[0].symbol;
+  const auto part = std::ranges::find_if(graph.parts, [&](const PartSpec& p) {
+    return graph.value(p.value).shape[0].symbol == symbol;
+  });
+  array.owned = true;
+  array.copy = false;
+  array.shape[0] = graph.value(part->of).shape[0].times;
+  array.whole = spec.whole.empty() ? array.shape : spec.whole;
+  array.first = spec.whole.empty() ? Shape(array.shape.size(), 0) : spec.first;
+  array.first[0] += rows.begin;
+  array.shape[0] = rows.size();
+  array.values.assign(static_cast<size_t>(ElementCount(array.shape)), spec.init.value);
 }
 
 uint64_t Parameters::bytes() const {
@@ -136,10 +170,17 @@ uint64_t Parameters::bytes() const {
   return bytes;
 }
 
-DenseSum Parameters::Sum() const {
-  DenseSum sum{.position = position_};
+std::vector<DenseSum> Parameters::Sums() const {
+  std::vector<DenseSum> sums = {SumOf(false)};
+  if (!own_rows_.empty()) sums.push_back(SumOf(true));
+  return sums;
+}
+
+DenseSum Parameters::SumOf(bool owned) const {
+  DenseSum sum{.part = owned ? devices_ + rank() : position_};
   for (const Array& array : arrays_) {
-    if (array.copy) continue;
+    // Teams are compared with one another, so copies of another team count.
+    if (array.owned != owned || (!owned && array.of_team)) continue;
     uint64_t key = HashString(array.name);
     for (const int64_t dim : array.whole) key = MixBits(key ^ static_cast<uint64_t>(dim)) + 1;
     size_t at = 0;
@@ -156,11 +197,12 @@ DenseSum Parameters::Sum() const {
 }
 
 std::string Parameters::Checksum() const {
-  const DenseSum sum = Sum();
+  const DenseSum sum = SumOf(false);
   return HexOf(sum.high) + HexOf(sum.low);
 }
 
-Result<CheckpointFile> Parameters::Save(const std::string& folder) const {
+Result<std::optional<CheckpointFile>> Parameters::Save(const std::string& folder) const {
+  if (place_.team > 0 && own_rows_.empty()) return std::nullopt;
   std::vector<const Array*> arrays;
   for (const Array& array : arrays_) {
     if (!array.copy && (!array.values.empty() || ElementCount(array.whole) == 0)) {
@@ -168,14 +210,15 @@ Result<CheckpointFile> Parameters::Save(const std::string& folder) const {
     }
   }
   std::ranges::sort(arrays, {}, [](const Array* a) { return std::string_view(a->name); });
-  DenseWriter writer(devices_, arrays.size());
+  DenseWriter writer(own_rows_.empty() ? devices_ : devices_ * place_.teams, arrays.size());
   for (const Array* array : arrays) {
     writer.Add({.name = array->name,
                 .whole = array->whole,
                 .box = {array->first, array->shape},
                 .values = std::as_bytes(std::span(array->values))});
   }
-  return writer.Write(folder, position_);
+  DT_TRY(CheckpointFile file, writer.Write(folder, rank()));
+  return file;
 }
 
 Status Parameters::Load(const std::string& folder) { return Load(folder, true); }

@@ -3,6 +3,7 @@
 // thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,14 +11,20 @@
 #include "common/cluster/checkpoint_file.h"
 #include "common/control/orders.h"
 #include "common/graph/graph.h"
+#include "common/layout/layout.h"
 #include "common/plan/plan.h"
 
 namespace dt::worker {
 
+// Which of the job's teams this worker is in.
+struct TeamPlace {
+  uint32_t team = 0, teams = 1;
+};
+
 class Parameters {
  public:
   // Fills in first values, which depend on the seed and the names only.
-  explicit Parameters(const Plan& plan);
+  explicit Parameters(const Plan& plan, const TeamPlace& place = {});
 
   struct Array {
     std::string name;
@@ -26,21 +33,27 @@ class Parameters {
     Shape whole, first;  // The whole array's shape, and where this worker's part begins.
     std::vector<float> values;
     bool optimizer_state = false;  // Read only by updates.
-    bool copy = false;             // A worker before this one in the team has the same part.
+    bool copy = false;     // A worker before this one, in its team or another, has the same part.
+    bool of_team = false;  // A worker before this one in its team has the same part.
+    bool owned = false;    // State of the rows that this worker alone updates.
   };
+  // By part of the plan's graph: the rows of the parameter that this worker updates.
+  Range own_rows(size_t part) const { return own_rows_[part]; }
+
   // In the plan's order. Callers may write the values, and nothing else.
   std::vector<Array>& arrays() { return arrays_; }
   const std::vector<Array>& arrays() const { return arrays_; }
   uint64_t bytes() const;
 
-  // The sum over all elements, but those of copies, of a hash of (name, whole shape, position,
-  // value): the same for the whole team, however it divides the arrays.
-  DenseSum Sum() const;
-  std::string Checksum() const;  // The same as 32 hex digits.
+  // Sums, over elements, of a hash of (name, whole shape, position, value): of what this position of
+  // a team has and no position before it, and of what this worker alone has. Added up over
+  // positions and workers they are the same, however arrays are divided.
+  std::vector<DenseSum> Sums() const;
+  std::string Checksum() const;  // Of the first sum, as 32 hex digits.
 
-  // Writes this worker's file of dense parameters (dense_file.h), whole or not at all. Errors:
-  // Unavailable naming the file.
-  Result<CheckpointFile> Save(const std::string& folder) const;
+  // Writes this worker's file of dense parameters (dense_file.h), whole or not at all; nothing if
+  // other workers have all of it. Errors: Unavailable naming the file.
+  Result<std::optional<CheckpointFile>> Save(const std::string& folder) const;
   // Reads what this worker has, from files of any number of workers. Errors: NotFound; DataLoss
   // naming file and offset, if a file is damaged; Invalid, if they hold other parameters than this
   // model's. Nothing changes on error.
@@ -52,9 +65,16 @@ class Parameters {
  private:
   Status Load(const std::string& folder, bool with_state);
 
+  static void SetOwned(const ParameterSpec& spec, const Range& rows, const Graph& graph,
+                       Array& array);
+  DenseSum SumOf(bool owned) const;
+  uint32_t rank() const { return place_.team * devices_ + position_; }
+
   std::vector<Array> arrays_;
+  std::vector<Range> own_rows_;
   uint32_t position_ = 0;
   uint32_t devices_ = 1;
+  TeamPlace place_;
 };
 
 }  // namespace dt::worker

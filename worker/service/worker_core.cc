@@ -168,10 +168,10 @@ class WorkerCore {
   Status Start(const StartMessage& start) {
     DT_TRY(Plan plan, PlanIn(start));
     DT_TRY_STATUS(ConnectMesh(start.view));
-    if (plan.devices > 1) {
-      communicator_ = MakeMeshCommunicator(collective_->mesh());
-      team_.emplace(*communicator_, rank_ / plan.devices * plan.devices);
-    }
+    communicator_ = MakeMeshCommunicator(collective_->mesh());
+    // Asynchronous workers are alone.
+    const TeamPlace place{rank_ / plan.devices, collective_->size() / plan.devices};
+    team_.emplace(*communicator_, place.teams == 0 ? TeamPlace{} : place);
     DT_TRY_STATUS(OpenEngine(std::move(plan)));
     DT_TRY(client_,
            PsClient::Open(
@@ -297,15 +297,12 @@ class WorkerCore {
   // for programs that read checkpoints.
   Status Do(const SaveOrder& order, OrderDoneMessage& done) {
     SaveDone saved;
-    if (rank_ < engine_->plan().devices) {
-      DT_TRY(const std::string folder, PathBelow(options_.job.checkpoint.dir, order.name));
-      DT_TRY_STATUS(trainer_->PullDense());
-      DT_TRY_STATUS(engine_->FetchParameters());
-      DT_TRY(CheckpointFile file, engine_->parameters().Save(folder));
-      saved.files.push_back(std::move(file));
-    }
+    DT_TRY(const std::string folder, PathBelow(options_.job.checkpoint.dir, order.name));
+    if (rank_ == 0) DT_TRY_STATUS(trainer_->PullDense());
+    DT_TRY_STATUS(engine_->FetchParameters());
+    DT_TRY(std::optional<CheckpointFile> file, engine_->parameters().Save(folder));
+    if (file) saved.files.push_back(*std::move(file));
     if (rank_ == 0) {
-      DT_TRY(const std::string folder, PathBelow(options_.job.checkpoint.dir, order.name));
       DT_TRY(const std::vector<CheckpointFile> tables,
              tables_->Save({folder, rank_, order.step, client_->shards()}));
       saved.files.insert(saved.files.end(), tables.begin(), tables.end());
@@ -335,7 +332,7 @@ class WorkerCore {
     DT_TRY_STATUS(trainer_->PullDense());
     DT_TRY(std::vector<TableReport> tables, tables_->Reports());
     done.result = FinishDone{.tables = std::move(tables),
-                             .dense = {engine_->parameters().Sum()},
+                             .dense = engine_->parameters().Sums(),
                              .stats = ReadProcessStats(&parts_.data_network)};
     return OkStatus();
   }
@@ -351,7 +348,7 @@ class WorkerCore {
   uint32_t rank_ = 0;
   bool connecting_ = false;  // To the other workers, at this moment.
   std::unique_ptr<Collective> collective_;
-  std::unique_ptr<Communicator> communicator_;  // Null in a team of one, as is team_.
+  std::unique_ptr<Communicator> communicator_;
   std::optional<TeamLink> team_;
   std::unique_ptr<Accelerator> accelerator_;  // Null: the plan needs none, or the options name one.
   std::unique_ptr<WorkerTables> tables_;

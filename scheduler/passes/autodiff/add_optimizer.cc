@@ -9,6 +9,9 @@
 namespace dt::scheduler {
 namespace {
 
+// Numbers of communication nodes that run once in a step, after those of slices.
+constexpr int64_t kFirstShared = 32768;
+
 class StepNodes {
  public:
   StepNodes(Graph graph, const PlanRequest& request)
@@ -18,6 +21,7 @@ class StepNodes {
         slices_(request.slices),
         servers_update_(request.job.train.asynchronous()),
         joined_(request.slices > 1 || (request.workers > 1 && !servers_update_)),
+        request_workers_(request.workers),
         held_(request.held) {}
 
   Result<Graph> Run() {
@@ -34,7 +38,9 @@ class StepNodes {
     for (const ParameterSpec& p : trained) {
       ValueIndex sum = p.grad;
       if (joined_) {
-        DT_TRY(sum, Step("sum_slices", "sum." + NameOf(p), {p.grad}, HeldAttrs(p.grad)));
+        Attrs attrs = HeldAttrs(p.grad);
+        if (IsShared(p)) attrs["rows"] = AddPart(p);
+        DT_TRY(sum, Step("sum_slices", "sum." + NameOf(p), {p.grad}, std::move(attrs)));
       }
       grads.push_back(sum);
     }
@@ -118,7 +124,7 @@ class StepNodes {
   Status Regularise(const std::vector<ParameterSpec>& trained, std::vector<ValueIndex>& grads) {
     if (config_.spec.l2 == 0) return OkStatus();
     for (size_t i = 0; i < trained.size(); ++i) {
-      DT_TRY(grads[i], Step("add_l2", "l2." + NameOf(trained[i]), {grads[i], trained[i].value},
+      DT_TRY(grads[i], Step("add_l2", "l2." + NameOf(trained[i]), {grads[i], Updated(trained[i])},
                             {{"l2", double{config_.spec.l2}}}));
     }
     return OkStatus();
@@ -126,6 +132,10 @@ class StepNodes {
 
   Status Clip(std::vector<ValueIndex>& grads) {
     if (config_.clip_norm == 0 || grads.empty()) return OkStatus();
+    if (!graph_.parts.empty()) {
+      return WithHint(NotYet("optimizer.clip_norm with parallel.optimizer.shard"),
+                      "leave out one of them");
+    }
     if (std::ranges::any_of(graph_.parameters,
                             [](const ParameterSpec& p) { return !p.whole.empty(); })) {
       return WithHint(NotYet("optimizer.clip_norm with weights that are cut over workers"),
@@ -146,12 +156,59 @@ class StepNodes {
     }
   }
 
+  // Whether several workers have the parameter, and each updates some of its rows.
+  bool IsShared(const ParameterSpec& p) const {
+    const ShardConfig& shard = job_.parallel.optimizer;
+    const SymShape& shape = graph_.value(p.value).shape;
+    if (!shard.on || request_workers_ == 1 || shape.empty() || shape[0].times < 2) return false;
+    double bytes = sizeof(float);
+    for (const Dim& dim : shape) bytes *= static_cast<double>(dim.times);
+    return bytes >= static_cast<double>(shard.threshold_bytes);
+  }
+  // Returns the symbol of its rows.
+  std::string AddPart(const ParameterSpec& p) {
+    const std::string symbol = "O." + NameOf(p);
+    Value value;
+    value.name = NameOf(p) + ".part";
+    value.shape = graph_.value(p.value).shape;
+    value.shape[0] = Dim{graph_.SymbolNamed(symbol), 1};
+    value.kind = ValueKind::kPart;
+    const ValueIndex index = graph_.AddValue(std::move(value));
+    PartSpec part{.value = index, .of = p.value, .group = {}};
+    if (!held_.empty()) {
+      const RankList& group = held_[p.grad].group;
+      part.group.assign(group.begin(), group.end());
+    }
+    graph_.parts.push_back(std::move(part));
+    return symbol;
+  }
+  const PartSpec* PartOf(const ParameterSpec& p) const {
+    const auto part = std::ranges::find(graph_.parts, p.value, &PartSpec::of);
+    return part == graph_.parts.end() ? nullptr : &*part;
+  }
+  // What the update changes.
+  ValueIndex Updated(const ParameterSpec& p) const {
+    const PartSpec* const part = PartOf(p);
+    return part == nullptr ? p.value : part->value;
+  }
+
+  // Every worker gets the rows that others have updated.
+  Status Share(const ParameterSpec& p) {
+    const PartSpec* const part = PartOf(p);
+    if (part == nullptr) return OkStatus();
+    return Append("share_rows", "share." + NameOf(p), {p.value, part->value},
+                  {{"group", part->group},
+                   {"number", int64_t{kFirstShared + (part - graph_.parts.data())}}},
+                  0)
+        .status();
+  }
+
   Status Update(const ParameterSpec& parameter, ValueIndex grad) {
-    std::vector<ValueIndex> inputs = {parameter.value, grad};
+    std::vector<ValueIndex> inputs = {Updated(parameter), grad};
     for (uint32_t i = 0; i < DenseStates(config_.spec); ++i) {
       Value state;
       state.name = fmt::format("{}.state{}", NameOf(parameter), i);
-      state.shape = graph_.value(parameter.value).shape;
+      state.shape = graph_.value(inputs[0]).shape;
       state.kind = ValueKind::kState;
       ParameterSpec spec;
       spec.init = {InitKind::kConstant, InitialState(config_.spec)};
@@ -163,9 +220,10 @@ class StepNodes {
       graph_.parameters.push_back(spec);
       inputs.push_back(spec.value);
     }
-    return Append("update", "update." + NameOf(parameter), std::move(inputs),
-                  OptimizerAttrs(config_.spec), 0)
-        .status();
+    DT_TRY_STATUS(Append("update", "update." + NameOf(parameter), std::move(inputs),
+                         OptimizerAttrs(config_.spec), 0)
+                      .status());
+    return Share(parameter);
   }
 
   // Updates a table on the worker with the gradients that would otherwise be pushed.
@@ -215,6 +273,7 @@ class StepNodes {
   const uint32_t slices_;
   const bool servers_update_;
   const bool joined_;  // False if a worker's gradients need no sum with others.
+  const uint32_t request_workers_;
   const std::vector<HeldTogether>& held_;
   std::vector<Running> running_;
 };

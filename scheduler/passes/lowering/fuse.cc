@@ -60,6 +60,7 @@ class Fuser {
     for (InputSpec& input : graph_.inputs) f(input.value);
     for (ParameterSpec& p : graph_.parameters) f(p.value), f(p.grad), f(p.pushed);
     for (ReplicaSpec& replica : graph_.replicas) f(replica.value), f(replica.of);
+    for (PartSpec& part : graph_.parts) f(part.value), f(part.of);
     for (TableUse& table : graph_.tables) f(table.rows), f(table.row_grad), f(table.store);
     for (LossSpec& loss : graph_.losses) f(loss.output), f(loss.label), f(loss.loss);
   }

@@ -174,7 +174,7 @@ class Cutter {
     std::vector<NodeIndex> rest;
     for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
       if (graph_.nodes[n].phase != Phase::kStep) continue;
-      if (index_.Is(n, OpKind::kCommunication)) {
+      if (index_.Is(n, OpKind::kExchange)) {
         exchange.nodes.push_back(n);
       } else {
         rest.push_back(n);

@@ -68,7 +68,9 @@ class Builder {
   void AddNode(NodeIndex n) {
     const Node& node = graph_.nodes[n];
     PlacementProblem::Item& item = AddItem(node.name, of_.constraints.of(n));
-    if (!of_.index.Is(n, OpKind::kCommunication)) item.seconds = SecondsOf(node);
+    const bool computes =
+        !of_.index.Is(n, OpKind::kCommunication) && !of_.index.Is(n, OpKind::kExchange);
+    if (computes) item.seconds = SecondsOf(node);
     made_.item_of[n] = last_item();
     for (const ValueIndex v : node.inputs) AddEdge(v);
     for (const ValueIndex v : node.outputs) item_of_value_[v] = last_item();

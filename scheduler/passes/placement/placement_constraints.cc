@@ -290,7 +290,8 @@ ValueIndex PlacementConstraints::UpdatedWith(ValueIndex state) const {
 // most bytes of gradients are likely to be there.
 PlacementConstraint PlacementConstraints::OfStep(NodeIndex n) const {
   const Node& node = graph_.nodes[n];
-  if (index_.Is(n, OpKind::kCommunication)) return {};
+  if (index_.Is(n, OpKind::kExchange)) return {};
+  if (index_.Is(n, OpKind::kCommunication)) return {Device::kCpu, kNone};
   for (const ValueIndex v : node.inputs) {
     const ValueKind kind = graph_.value(v).kind;
     if (kind != ValueKind::kNode && kind != ValueKind::kInput) return of_value_[v];

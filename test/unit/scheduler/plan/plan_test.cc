@@ -121,7 +121,7 @@ TEST(PlanTest, ExchangeIsTheFirstStepSubgraph) {
   for (auto later = plan->train.begin(); later != plan->train.end(); ++later) {
     for (const NodeIndex n : later->nodes) {
       const Node& node = plan->graph.nodes[n];
-      const bool communicates = TraitsOf(node.op).kind == OpKind::kCommunication;
+      const bool communicates = TraitsOf(node.op).kind == OpKind::kExchange;
       EXPECT_EQ(communicates, later == step) << node.name;
     }
   }

@@ -162,7 +162,7 @@ TEST(WorkerTables, RowsOfSeveralSlicesOrWorkersAreJoined) {
       const Node& update = NodeNamed(graph, fmt::format("update.{}", table));
       EXPECT_EQ(sum.device, Device::kCpu);
       EXPECT_EQ(sum.phase, Phase::kStep);
-      EXPECT_EQ(TraitsOf(sum.op).kind, OpKind::kCommunication);
+      EXPECT_EQ(TraitsOf(sum.op).kind, OpKind::kExchange);
       EXPECT_EQ(update.device, device);
       const Value& grads = graph.value(update.inputs[2]);
       EXPECT_EQ(graph.symbols[grads.shape[0].symbol], fmt::format("S.{}", table));
