@@ -44,7 +44,8 @@ struct EvaluateOrder {
   DT_FIELDS(step, split)
 };
 
-// For workers and servers, at a step boundary. Rank 0 writes "dense.bin", each server its shards.
+// For workers and servers, at a step boundary. Workers write their parts of dense parameters, each
+// server its shards.
 struct SaveOrder {
   Step step = 0;
   std::string name;  // A folder in checkpoint.dir, which exists already.

@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/plan/check_plan.h"
+#include "common/plan/check_team.h"
 #include "ops/op_spec.h"
 #include "ops/sharding.h"
 #include "scheduler/passes/lowering/lowering.h"
@@ -161,6 +162,7 @@ Result<std::vector<Plan>> MakePlans(const PlanRequest& request, const SeenPass& 
   for (uint32_t p = 0; p < request.devices(); ++p) {
     DT_TRY(plans.emplace_back(), planner.PlanPosition(p));
   }
+  DT_TRY_STATUS(CheckTeam(plans, TraitsOf));
   return plans;
 }
 

@@ -45,8 +45,8 @@ class Parameters {
   const std::vector<Array>& arrays() const { return arrays_; }
   uint64_t bytes() const;
 
-  // Sums, over elements, of a hash of (name, whole shape, position, value): of what this position of
-  // a team has and no position before it, and of what this worker alone has. Added up over
+  // Sums, over elements, of a hash of (name, whole shape, position, value): of what this position
+  // of a team has and no position before it, and of what this worker alone has. Added up over
   // positions and workers they are the same, however arrays are divided.
   std::vector<DenseSum> Sums() const;
   std::string Checksum() const;  // Of the first sum, as 32 hex digits.

@@ -196,10 +196,11 @@ class StepNodes {
   Status Share(const ParameterSpec& p) {
     const PartSpec* const part = PartOf(p);
     if (part == nullptr) return OkStatus();
+    // Positions have different parts, but the same parameters.
+    const auto spec = std::ranges::find(graph_.parameters, p.value, &ParameterSpec::value);
+    const int64_t number = kFirstShared + (spec - graph_.parameters.begin());
     return Append("share_rows", "share." + NameOf(p), {p.value, part->value},
-                  {{"group", part->group},
-                   {"number", int64_t{kFirstShared + (part - graph_.parts.data())}}},
-                  0)
+                  {{"group", part->group}, {"number", number}}, 0)
         .status();
   }
 

@@ -44,7 +44,7 @@ struct KeyCase {
 using Flags = std::vector<std::string_view>;
 const Flags kPipe = {"data.train=~", "data.format=pipe", "data.command=a"};
 const Flags kPairs = {"model.loss.0={type: in_batch_softmax, input: deep, item: e}"};
-const Flags kCut = {"parallel.cut=[{match: deep, strategy: ((1,1))}]"};
+const Flags kCut = {"parallel.cut=[{match: deep, strategy: [[1, 1]]}]"};
 const Flags kPlace = {"parallel.place=[{match: deep, device: cpu}]"};
 const Flags kPlaceTable = {"parallel.place=[{table: t, device: cpu}]"};
 const Flags kPlaceWeights = {"parallel.place=[{weights: deep, device: cpu}]"};
@@ -94,7 +94,7 @@ const KeyCase kCases[] = {
     {"model.graph.wide.op", "model.graph.wide.op=mlp"},
     {"model.graph.deep.inputs", "model.graph.deep.inputs=[price, e, wide]"},
     {"model.graph.deep.device", "model.graph.deep.device=gpu"},
-    {"model.graph.deep.strategy", "model.graph.deep.strategy=((1,1),(1,1))"},
+    {"model.graph.deep.strategy", "model.graph.deep.strategy=[[1, 1], [1, 1]]"},
     {"model.graph.deep.units", "model.graph.deep.units=[4, 5]"},
     {"model.loss.0.type", "model.loss.0.type=mse"},
     {"model.loss.0.input",
@@ -153,8 +153,8 @@ const KeyCase kCases[] = {
     {"parallel.optimizer.shard", "parallel.optimizer.shard=true"},
     {"parallel.optimizer.threshold", "parallel.optimizer.threshold=1KiB"},
     {"parallel.cut.0.match", "parallel.cut.0.match=wide", kCut},
-    {"parallel.cut.0.strategy", "parallel.cut.0.strategy=((2,1))", kCut},
-    {"parallel.cut.0.out", "parallel.cut.0.out=((1,1))", kCut},
+    {"parallel.cut.0.strategy", "parallel.cut.0.strategy=[[2, 1]]", kCut},
+    {"parallel.cut.0.out", "parallel.cut.0.out=[[1, 1]]", kCut},
     {"parallel.place.0.match", "parallel.place.0.match=wide", kPlace},
     {"parallel.place.0.device", "parallel.place.0.device=gpu", kPlace},
     {"parallel.place.0.table", "parallel.place.0.table=\"?\"", kPlaceTable},
