@@ -23,6 +23,9 @@ constexpr char kCut[] =
     "{match: hidden.1.matmul, strategy: [[1,1],[1,2]]}, {match: third.matmul, strategy: "
     "[[1,2],[2,1]]}]";
 
+constexpr char kCut4[] =
+    "parallel.cut=[{match: hidden.0.matmul, strategy: [[1,4],[4,1]]}, {match: hidden.1.matmul, "
+    "strategy: [[1,1],[1,4]]}]";
 constexpr char kShard[] = "parallel.optimizer={shard: true, threshold: 0}";
 
 class Teams : public ::testing::Test {
@@ -131,6 +134,30 @@ TEST_F(Teams, ACheckpointOfFourIsReadByOneThreeAndSix) {
                  {"export", checkpoints.back(), "--format", "npz", "--out", "all.npz"}, seconds(60))
           .exit_code,
       0);
+}
+
+// The others cannot go on with a slice without its part.
+TEST_F(Teams, AKilledWorkerEndsTheJobInTimeAndIsNamed) {
+  const std::string name = JobNameOfOurs("lost");
+  const std::string mark = "job=" + name;
+  const Cluster four{1, 4, 1, {kCut4, "train.epochs=100000"}};
+  Program job(folder_.path(),
+              With({"launch", job_, "--set", mark, "--result", name + ".json"}, four));
+  ASSERT_TRUE(Eventually(seconds(40), [&] {
+    return RunProgram(folder_.path(), {"checkpoint", "list", job_, "--set", mark})
+               .output.find("step-") != std::string::npos;
+  })) << job.Output();
+  const std::vector<pid_t> workers = ProcessesWith(mark, "worker");
+  ASSERT_EQ(workers.size(), 4u);
+  const auto begun = std::chrono::steady_clock::now();
+  kill(workers[2], SIGKILL);
+  const ProgramEnd end = job.Wait(seconds(40));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, seconds(25));
+  EXPECT_EQ(end.exit_code, 1) << end.output;
+  EXPECT_NE(TextAt(folder_, name + ".json", "/error/what").find("was killed by signal 9"),
+            std::string::npos)
+      << end.output;
+  EXPECT_TRUE(Eventually(seconds(15), [&] { return ProcessesWith(mark).empty(); }));
 }
 
 TEST_F(Teams, MistakesAreToldBeforeAnythingStarts) {
