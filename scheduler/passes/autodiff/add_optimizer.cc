@@ -21,7 +21,7 @@ class StepNodes {
         slices_(request.slices),
         servers_update_(request.job.train.asynchronous()),
         joined_(request.slices > 1 || (request.workers > 1 && !servers_update_)),
-        request_workers_(request.workers),
+        workers_(request.workers),
         held_(request.held) {}
 
   Result<Graph> Run() {
@@ -160,7 +160,7 @@ class StepNodes {
   bool IsShared(const ParameterSpec& p) const {
     const ShardConfig& shard = job_.parallel.optimizer;
     const SymShape& shape = graph_.value(p.value).shape;
-    if (!shard.on || request_workers_ == 1 || shape.empty() || shape[0].times < 2) return false;
+    if (!shard.on || workers_ == 1 || shape.empty() || shape[0].times < 2) return false;
     double bytes = sizeof(float);
     for (const Dim& dim : shape) bytes *= static_cast<double>(dim.times);
     return bytes >= static_cast<double>(shard.threshold_bytes);
@@ -274,7 +274,7 @@ class StepNodes {
   const uint32_t slices_;
   const bool servers_update_;
   const bool joined_;  // False if a worker's gradients need no sum with others.
-  const uint32_t request_workers_;
+  const uint32_t workers_;
   const std::vector<HeldTogether>& held_;
   std::vector<Running> running_;
 };

@@ -93,6 +93,45 @@ TEST_P(CollectiveTest, ExchangeGivesTheBitsOfALoopInSliceOrder) {
   }
 }
 
+// Two disjoint sets of ranks exchange at the same time; each member gets the sums of its own rows of
+// two matrices.
+TEST_P(CollectiveTest, MembersAddTheirRowsOnly) {
+  const uint32_t ranks = GetParam().ranks;
+  const std::vector<RowsPiece> rows = {{0, 5, 3}, {16, 2, 4}};
+  constexpr size_t kFloats = 32;
+  OnRanks(GetParam(), {}, [&](Collective& collective) {
+    std::vector<uint32_t> members;
+    for (uint32_t r = collective.rank() % 2; r < ranks; r += 2) members.push_back(r);
+    std::vector<uint32_t> owner;
+    for (uint32_t k = 0; k < 3; ++k) owner.push_back(members[k % members.size()]);
+    Part part(collective.rank(), owner, kFloats, 2);
+    for (Step step = 0; step < 3; ++step) {
+      const Status done = collective.ExchangeSlices({.owner = owner,
+                                                     .sum = part.sum,
+                                                     .gather = part.gather,
+                                                     .summed = part.summed,
+                                                     .gathered = part.gathered,
+                                                     .rows = rows,
+                                                     .ranks = members,
+                                                     .number = collective.rank() % 2,
+                                                     .step = step});
+      ASSERT_TRUE(done.ok()) << ToText(done);
+    }
+    const auto me = std::ranges::find(members, collective.rank()) - members.begin();
+    for (const RowsPiece& piece : rows) {
+      const size_t each = (piece.rows + members.size() - 1) / members.size();
+      for (size_t row = 0; row < piece.rows; ++row) {
+        for (size_t c = 0; c < piece.width; ++c) {
+          const size_t at = piece.offset + row * piece.width + c;
+          float sum = Made(1, 0, kFloats)[at];
+          for (uint32_t k = 1; k < 3; ++k) sum += Made(1, k, kFloats)[at];
+          EXPECT_EQ(part.summed[at], row / each == static_cast<size_t>(me) ? sum : 0.0f) << at;
+        }
+      }
+    }
+  });
+}
+
 // The slices have unequal sizes, some are empty, and some ranks have none; repeated with changing
 // sizes.
 TEST_P(CollectiveTest, EveryRankGathersTheBytesOfEverySlice) {

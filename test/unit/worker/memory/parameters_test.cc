@@ -105,6 +105,55 @@ TEST_F(ParametersTest, PredictionsNeedNoOptimizerState) {
   EXPECT_THAT(ToText(other.LoadWithoutState(folder_.path())), HasSubstr("it has no v"));
 }
 
+// The parts of a matrix [6, 5] that the positions of a team have.
+Plan PartPlan(uint32_t devices, uint32_t position, bool by_rows) {
+  Plan plan = PlanOf({{"b", 4}}, 3);
+  plan.devices = devices;
+  plan.position = position;
+  const Range part = EvenPart({0, by_rows ? 6 : 5}, devices, position);
+  const SymShape shape =
+      by_rows ? SymShape{Const(part.size()), Const(5)} : SymShape{Const(6), Const(part.size())};
+  const ValueIndex value =
+      plan.graph.AddValue({.name = "w", .shape = shape, .kind = ValueKind::kParameter});
+  ParameterSpec spec{.value = value, .init = {InitKind::kNormal, 1.0f}};
+  spec.whole = {6, 5};
+  spec.first = by_rows ? Shape{part.begin, 0} : Shape{0, part.begin};
+  plan.graph.parameters.push_back(spec);
+  plan.graph.parameters[0].copy = position > 0;
+  return plan;
+}
+
+TEST_F(ParametersTest, AnyTeamReadsWhatAnyOtherHasWritten) {
+  for (const uint32_t writers : {1, 2, 3, 4}) {
+    DenseSum sum;
+    for (uint32_t p = 0; p < writers; ++p) {
+      const Parameters part(PartPlan(writers, p, writers % 2 == 0));
+      const auto file = part.Save(folder_.path());
+      ASSERT_TRUE(file.ok()) << ToText(file.status());
+      sum.low += part.Sums()[0].low;
+      sum.high += part.Sums()[0].high;
+    }
+    const Parameters whole(PartPlan(1, 0, true));
+    EXPECT_EQ(sum, whole.Sums()[0]) << "first values and sums are by element of the whole";
+    for (const uint32_t readers : {1, 2, 5}) {
+      for (uint32_t p = 0; p < readers; ++p) {
+        const Parameters fresh(PartPlan(readers, p, false));
+        Parameters loaded(PartPlan(readers, p, false));
+        for (Parameters::Array& array : loaded.arrays()) std::ranges::fill(array.values, 9.0f);
+        const Status status = loaded.Load(folder_.path());
+        ASSERT_TRUE(status.ok()) << ToText(status);
+        for (size_t a = 0; a < 2; ++a) {
+          EXPECT_EQ(loaded.arrays()[a].values, fresh.arrays()[a].values) << writers << readers;
+        }
+      }
+    }
+    std::filesystem::remove(folder_.path() + "/dense-" + std::to_string(writers - 1) + ".bin");
+    if (writers == 1) continue;
+    Parameters lacks(PartPlan(1, 0, true));
+    EXPECT_EQ(lacks.Load(folder_.path()).code(), StatusCode::kNotFound);
+  }
+}
+
 TEST_F(ParametersTest, AnAbsentFileIsNamed) {
   Parameters parameters(PlanOf({{"w", 5}}));
   const Status status = parameters.Load(folder_.path());
