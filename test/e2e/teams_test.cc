@@ -149,10 +149,9 @@ TEST_F(Teams, AKilledWorkerEndsTheJobInTimeAndIsNamed) {
   })) << job.Output();
   const std::vector<pid_t> workers = ProcessesWith(mark, "worker");
   ASSERT_EQ(workers.size(), 4u);
-  const auto begun = std::chrono::steady_clock::now();
   kill(workers[2], SIGKILL);
-  const ProgramEnd end = job.Wait(seconds(40));
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, seconds(25));
+  const ProgramEnd end = job.Wait(seconds(15));
+  EXPECT_FALSE(end.timed_out);
   EXPECT_EQ(end.exit_code, 1) << end.output;
   EXPECT_NE(TextAt(folder_, name + ".json", "/error/what").find("was killed by signal 9"),
             std::string::npos)

@@ -93,8 +93,8 @@ TEST_P(CollectiveTest, ExchangeGivesTheBitsOfALoopInSliceOrder) {
   }
 }
 
-// Two disjoint sets of ranks exchange at the same time; each member gets the sums of its own rows of
-// two matrices.
+// Two disjoint sets of ranks exchange at the same time; each member gets the sums of its own rows
+// of two matrices.
 TEST_P(CollectiveTest, MembersAddTheirRowsOnly) {
   const uint32_t ranks = GetParam().ranks;
   const std::vector<RowsPiece> rows = {{0, 5, 3}, {16, 2, 4}};
