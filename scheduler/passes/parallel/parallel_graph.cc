@@ -270,13 +270,13 @@ class Writer {
   }
 
   // Adds a node that makes one value of another.
-  ValueIndex AddOne(Node node, ValueIndex from, const SymShape& shape, const Layout& layout) {
+  ValueIndex AddOne(Node node, ValueIndex from, SymShape shape, const Layout& layout) {
     node.name = fmt::format("{}.{}{}", made_.graph.value(from).name, node.op, ++count_);
     node.inputs = {from};
     const NodeIndex index = made_.graph.AddNode(std::move(node), 1);
     const ValueIndex out = made_.graph.nodes[index].outputs[0];
     made_.graph.values[out].dtype = made_.graph.value(from).dtype;
-    made_.graph.values[out].shape = shape;
+    made_.graph.values[out].shape = std::move(shape);
     made_.layouts.push_back(layout);
     return out;
   }
