@@ -112,7 +112,7 @@ RankList ReplicasOf(const Layout& layout, DeviceIndex device);
 // How the devices of a team hold a value of a slice together.
 struct HeldTogether {
   RankList group;  // The devices with the same slice as this one, ascending.
-  RankList terms;  // Those of them whose values are the terms of the sum, in their order.
+  RankList terms;  // The members whose values are the terms of the sum, in their order.
 };
 HeldTogether HeldBy(const Layout& layout, DeviceIndex device);
 

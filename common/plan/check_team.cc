@@ -285,7 +285,7 @@ class TeamChecker {
   const TraitsLookup traits_of_;
   std::vector<std::map<int64_t, Call>> calls_;  // By position and number.
   std::vector<std::vector<Call>> joins_;        // By position, in order.
-  // Of the current pass: the members of a communication are one vertex.
+  // The vertices of the current pass; the members of a communication share one.
   std::map<std::pair<int64_t, int64_t>, uint32_t> vertices_;
   std::vector<std::string> names_;
   std::vector<std::vector<uint32_t>> follow_;

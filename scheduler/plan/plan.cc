@@ -127,7 +127,7 @@ class Planner {
   const SeenPass& seen_;
   TableLocations tables_;
   TeamOptions team_;
-  Graph graph_;             // Of the whole team.
+  Graph graph_;             // The graph of the whole team.
   size_t next_ = 0;         // The first pass over the graph of a position.
   ParallelGraph parallel_;  // For several devices.
 };

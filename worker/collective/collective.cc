@@ -23,7 +23,7 @@ void Collective::FindMembers(const SliceExchange& exchange) {
   own_member_ = static_cast<size_t>(own - members_.begin());
 }
 
-// What a member sums: one range of all floats, cut at cache lines of 16, or its rows of every
+// The ranges that a member sums: one of all floats, cut at cache lines of 16, or its rows of every
 // matrix.
 std::span<const Collective::Range> Collective::RangesOf(const SliceExchange& exchange,
                                                         size_t member) {

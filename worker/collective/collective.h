@@ -86,7 +86,7 @@ class Collective {
   // The members of the current exchange, ascending, and this rank's number among them.
   std::vector<uint32_t> members_;
   size_t own_member_ = 0;
-  std::vector<Range> ranges_;        // Of a member: what it sums.
+  std::vector<Range> ranges_;        // The ranges that a member sums.
   std::vector<float> received_;      // The own range of other ranks' slices: [slices, range].
   std::vector<uint64_t> sizes_;      // Sizes of the slices gathered last.
   std::vector<std::byte> gathered_;  // Bytes of other ranks; grows and never shrinks.

@@ -48,7 +48,7 @@ struct GroupNode {
   std::vector<DeviceIndex> positions;
   std::vector<int64_t> axes;  // The lengths of the axes along which members differ, outer first.
   uint32_t own = 0;           // This worker's number in the group.
-  uint32_t number = 0;        // Of the node: the same in all plans of the team.
+  uint32_t number = 0;        // The node's number, the same in all plans of the team.
 };
 
 class CommRunner : public NodeRunner {

@@ -1,4 +1,4 @@
-// What the slices of a step leave for its exchange: for each own slice the inputs of some
+// The values that slices of a step leave for its exchange: for each own slice the inputs of some
 // sum_slices nodes, packed one after the other, and those of some gather_slices nodes: of all that
 // the same positions of a team hold together. Kernels write straight into the packs. Owned by the
 // train thread.
@@ -63,7 +63,7 @@ class SlicePacks {
   Pack& Touch(size_t term);
 
   const Holders holders_;
-  const size_t terms_;  // Of a slice.
+  const size_t terms_;  // The number of terms of a slice.
   std::optional<size_t> own_term_;
   std::vector<Piece> pieces_;
   size_t sum_floats_ = 0, gather_floats_ = 0;

@@ -44,7 +44,7 @@ class StepExchange {
   std::span<const double> step_losses() const { return step_losses_; }
 
  private:
-  // What the same positions of a team hold together, with the results of the exchange.
+  // The values that the same positions of a team hold together, with their results.
   struct Bucket {
     Bucket(const Plan& plan, const SlicePacks::Holders& holders, Accelerator* accelerator)
         : packs(plan, holders, accelerator), summed_memory(accelerator) {}

@@ -92,6 +92,12 @@ Result<uint32_t> ReadFile(const std::string& path,
   DT_TRY(const std::string content, ReadWholeFile(path));
   FieldReader in(content, path);
   DT_TRY(const std::string_view magic, in.Bytes(kMagic.size()));
+  if (magic.starts_with("DTDENSE") && magic != kMagic) {
+    return WithHint(WithWhere(Invalid("the file of dense parameters has another format, that of "
+                                      "another version of this program"),
+                              path),
+                    "use the checkpoint with the program that wrote it, or start anew");
+  }
   if (magic != kMagic) return in.Damaged("it does not begin as one");
   if (content.size() < kMagic.size() + sizeof(uint64_t)) return in.Damaged("ends too early");
   const std::string_view body =

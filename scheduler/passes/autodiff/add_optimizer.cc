@@ -186,7 +186,7 @@ class StepNodes {
     const auto part = std::ranges::find(graph_.parts, p.value, &PartSpec::of);
     return part == graph_.parts.end() ? nullptr : &*part;
   }
-  // What the update changes.
+  // The value that the update changes: the parameter, or this worker's rows of it.
   ValueIndex Updated(const ParameterSpec& p) const {
     const PartSpec* const part = PartOf(p);
     return part == nullptr ? p.value : part->value;

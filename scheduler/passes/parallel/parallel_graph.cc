@@ -281,7 +281,7 @@ class Writer {
     return out;
   }
 
-  // What the loss reads, which is no partial sum.
+  // Makes the loss's output the value that the loss node reads, which is no partial sum.
   void SetOutput(LossSpec& loss) const {
     for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
       const std::vector<ValueIndex>& inputs = graph_.nodes[n].inputs;

@@ -93,7 +93,7 @@ struct Perceptron {
   float Feature(uint64_t step, uint64_t sample, uint32_t i) const {
     return ToUniform(Philox(samples, step * batch + sample, i)[0]) - 0.5f;
   }
-  // What a planted rule says of the sample.
+  // The sample's class, by a planted rule.
   uint32_t Label(uint64_t step, uint64_t sample) const {
     float sum = 0;
     for (uint32_t i = 0; i < inputs; ++i) sum += Feature(step, sample, i) * (i % 3 == 0 ? 1 : -1);
