@@ -60,6 +60,15 @@ struct ShardConfig {
   uint64_t threshold_bytes = 64 << 10;  // Smaller parameters are updated by every worker.
 };
 
+// How gradients are joined into buckets that travel together.
+struct FusionConfig {
+  uint64_t bytes = 0;  // A bucket with at least so many is full; 0: the planner chooses.
+  // Not empty: a new bucket begins at these gradients, counted from 0 in the order in which the
+  // backward pass makes them.
+  std::vector<uint32_t> begins;
+  bool automatic() const { return bytes == 0 && begins.empty(); }
+};
+
 struct ParallelConfig {
   bool fall_back_to_cpu = false;  // If a device tag cannot be met; otherwise that is an error.
   std::vector<PlaceRule> place;   // The first rule that matches applies.
@@ -72,6 +81,7 @@ struct ParallelConfig {
   std::vector<CutRule> cut;  // The first rule that matches applies.
   bool all_to_all = true;
   ShardConfig optimizer;
+  FusionConfig fusion;
 };
 
 struct JobConfig {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "common/base/text.h"
 #include "common/config/read_sections.h"
@@ -74,6 +75,28 @@ void ReadCutRule(const MapReader& in, ParallelConfig& parallel) {
   parallel.cut.push_back(std::move(rule));
 }
 
+void ReadFusion(const MapReader& in, FusionConfig& fusion) {
+  const ConfigNode* const node = in.Find("fusion");
+  if (node == nullptr || (node->is_scalar() && node->text == "auto")) return;
+  bool fits = true;
+  if (node->is_list()) {
+    for (const ConfigNode& item : node->items) {
+      const auto at = ParseUint(item.is_scalar() ? item.text : "");
+      fits = fits && at && *at <= std::numeric_limits<uint32_t>::max();
+      if (fits) fusion.begins.push_back(static_cast<uint32_t>(*at));
+    }
+    fits = fits && !fusion.begins.empty();
+  } else {
+    const auto bytes = ParseSize(node->is_scalar() ? node->text : "");
+    fits = bytes && *bytes > 0;
+    if (fits) fusion.bytes = *bytes;
+  }
+  if (fits) return;
+  in.Report("fusion", fmt::format("found {}, expected auto, a size such as 4MiB, or a list of "
+                                  "numbers of gradients such as [4, 9]",
+                                  Describe(*node)));
+}
+
 }  // namespace
 
 void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
@@ -89,6 +112,7 @@ void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
   if (in.Has("data") && in.Find("data")->text != "auto") in.Read("data", parallel.data);
   for (const auto& item : in.Items("cut")) ReadCutRule(item.map, parallel);
   in.Read("all_to_all", parallel.all_to_all);
+  ReadFusion(in, parallel.fusion);
   const MapReader optimizer = in.Sub("optimizer");
   optimizer.Read("shard", parallel.optimizer.on);
   optimizer.Read("threshold", parallel.optimizer.threshold_bytes);

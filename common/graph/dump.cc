@@ -114,7 +114,7 @@ nlohmann::json NodeJson(const Graph& graph, const Node& node) {
                         {"inputs", node.inputs},
                         {"outputs", node.outputs},
                         {"device", DeviceText(node.device)},
-                        {"phase", node.phase == Phase::kSlice ? "slice" : "step"},
+                        {"phase", NameOf(node.phase)},
                         {"stage", node.stage}};
   if (!node.attrs.empty()) out["attrs"] = AttrsJson(node.attrs);
   if (node.forward != kNone && node.forward < graph.nodes.size()) {
@@ -151,7 +151,7 @@ std::string NodeText(const Graph& graph, const Node& node) {
                       NamesText(graph, node.inputs), AttrsText(node.attrs));
   if (node.outputs.empty()) text = node.name + ": " + text;
   if (node.device != Device::kAuto) text += fmt::format(" on {}", DeviceText(node.device));
-  if (node.phase == Phase::kStep) text += " each step";
+  if (node.phase != Phase::kSlice) text += " each step";
   if (node.forward != kNone && node.forward < graph.nodes.size()) {
     text += fmt::format(" of {}", graph.nodes[node.forward].name);
   }
@@ -192,9 +192,9 @@ std::string DumpDot(const Graph& graph) {
   }
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    const std::string style = node.forward != kNone        ? ", style=dashed"
-                              : node.phase == Phase::kStep ? ", style=bold"
-                                                           : "";
+    const std::string style = node.forward != kNone         ? ", style=dashed"
+                              : node.phase != Phase::kSlice ? ", style=bold"
+                                                            : "";
     text += fmt::format("  n{} [label={}{}];\n", n, DotQuoted(node.name + " : " + node.op), style);
     for (const ValueIndex v : node.inputs) {
       const NodeIndex from = graph.value(v).producer;

@@ -54,8 +54,20 @@ enum class ValueKind : uint8_t {
   kTable,  // A table on the worker: rows with their state, f32 [R.<table>, dim + state].
 };
 
-// A slice node runs once for each slice of the batch, a step node once per step, after all slices.
-enum class Phase : uint8_t { kSlice, kStep };
+// A slice node runs once for each slice of the batch. The others run once per step: a join combines
+// what all slices leave behind, and begins when what it reads is there; step nodes run after all
+// slices and joins.
+enum class Phase : uint8_t { kSlice, kJoin, kStep };
+constexpr std::string_view NameOf(Phase phase) {
+  return phase == Phase::kSlice ? "slice" : phase == Phase::kJoin ? "join" : "step";
+}
+// Successive phases.
+struct Phases {
+  Phase first = Phase::kSlice, last = Phase::kSlice;
+  constexpr bool Has(Phase phase) const { return first <= phase && phase <= last; }
+};
+inline constexpr Phases kSlices{}, kSlicesAndJoins{Phase::kSlice, Phase::kJoin};
+inline constexpr Phases kJoins{Phase::kJoin, Phase::kJoin}, kSteps{Phase::kStep, Phase::kStep};
 
 struct Value {
   std::string name;

@@ -36,8 +36,6 @@ enum class OpKind : uint8_t {
   kUpdate,         // A kernel changes values in place that outlive the step.
   kCopy,           // The executor moves input 0 to the node's device.
   kCommunication,  // A stream of its own runs a collective with other workers.
-  // The executor combines the slices of a step; all such nodes form one exchange.
-  kExchange,
 };
 
 struct OpTraits {

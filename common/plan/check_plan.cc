@@ -23,9 +23,11 @@ class PlanChecker {
     }
     DT_TRY_STATUS(Pass(plan_.train, true));
     DT_TRY_STATUS(Pass(plan_.evaluate, false));
-    DT_TRY_STATUS(Order(plan_.train, Phase::kSlice));
-    DT_TRY_STATUS(Order(plan_.train, Phase::kStep));
-    return Order(plan_.evaluate, Phase::kSlice);
+    // Only a step's last slice has joins between its subgraphs.
+    for (const Phases& phases : {kSlices, kSlicesAndJoins, kSteps}) {
+      DT_TRY_STATUS(Order(plan_.train, phases));
+    }
+    return Order(plan_.evaluate, kSlices);
   }
 
  private:
@@ -131,9 +133,10 @@ class PlanChecker {
       }
     }
     for (const uint32_t w : subgraph.waits) {
-      if (w < index && pass[w].phase == subgraph.phase && pass[w].stream != subgraph.stream) {
-        continue;
-      }
+      const bool can_wait = w < index && pass[w].stream != subgraph.stream &&
+                            (pass[w].phase == subgraph.phase ||
+                             (pass[w].phase == Phase::kSlice && subgraph.phase == Phase::kJoin));
+      if (can_wait) continue;
       return Bad("subgraph \"{}\" waits for {}, which is none before it", subgraph.name, w);
     }
     if (!IsConvex(subgraph)) return Bad("subgraph \"{}\" is not convex", subgraph.name);
@@ -163,12 +166,13 @@ class PlanChecker {
   Status Pass(const std::vector<Subgraph>& pass, bool training) const {
     std::vector<ValueIndex> holds(plan_.slot_count, kNone);
     std::vector<bool> ran(graph_.nodes.size(), false);
-    Phase phase = Phase::kSlice;
+    bool steps = false;
     for (const Subgraph& subgraph : pass) {
-      if (subgraph.phase < phase)
+      steps = steps || subgraph.phase == Phase::kStep;
+      if (steps && subgraph.phase != Phase::kStep) {
         return Bad("subgraph \"{}\" stands after step nodes", subgraph.name);
+      }
       if (!training && subgraph.phase != Phase::kSlice) return Bad("evaluation has step nodes");
-      phase = subgraph.phase;
       for (const NodeIndex n : subgraph.nodes) {
         if (ran[n]) return Bad("node \"{}\" runs twice", graph_.nodes[n].name);
         ran[n] = true;
@@ -230,12 +234,12 @@ class PlanChecker {
 
   // Streams run in parallel, at any relative speed. When a node begins, the producers of its inputs
   // must have ended, and so must all users of the memory that it writes.
-  Status Order(const std::vector<Subgraph>& pass, Phase phase) const {
-    const PassOrder order(pass, phase, graph_.nodes.size());
+  Status Order(const std::vector<Subgraph>& pass, const Phases& phases) const {
+    const PassOrder order(pass, phases, graph_.nodes.size());
     std::vector<std::vector<NodeIndex>> uses(graph_.values.size());  // The producer is first.
     std::array<bool, kStreams> has_rows = {};
     for (const Subgraph& subgraph : pass) {
-      if (subgraph.phase != phase) continue;
+      if (!phases.Has(subgraph.phase)) continue;
       bool& rows = has_rows[static_cast<size_t>(subgraph.stream)];
       rows = rows || subgraph.needs_rows;
       for (const NodeIndex n : subgraph.nodes) {
@@ -246,7 +250,7 @@ class PlanChecker {
       }
     }
     for (const Subgraph& subgraph : pass) {
-      if (subgraph.phase != phase) continue;
+      if (!phases.Has(subgraph.phase)) continue;
       for (const NodeIndex n : subgraph.nodes) DT_TRY_STATUS(WritesAlone(n, uses, order));
     }
     std::vector<std::vector<ValueIndex>> of_slot(plan_.slot_count);

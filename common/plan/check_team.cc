@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 
 #include <fmt/ranges.h>
 
@@ -38,10 +39,10 @@ class TeamChecker {
     }
     for (uint32_t p = 0; p < plans_.size(); ++p) {
       for (const auto& [number, call] : calls_[p]) DT_TRY_STATUS(Counterparts(p, number));
-      DT_TRY_STATUS(Exchanges(p));
+      for (const auto& [number, bucket] : joins_[p]) DT_TRY_STATUS(SameBucket(p, number));
     }
     for (const auto pass : {&Plan::train, &Plan::evaluate}) {
-      for (const Phase phase : {Phase::kSlice, Phase::kStep}) DT_TRY_STATUS(Order(pass, phase));
+      for (const Phases& phases : {kSlicesAndJoins, kSteps}) DT_TRY_STATUS(Order(pass, phases));
     }
     return OkStatus();
   }
@@ -50,10 +51,12 @@ class TeamChecker {
   Status Collect(uint32_t p) {
     const std::vector<Node>& nodes = plans_[p].graph.nodes;
     for (NodeIndex n = 0; n < nodes.size(); ++n) {
-      const OpKind kind = traits_of_(nodes[n].op).kind;
-      if (kind == OpKind::kExchange) joins_[p].push_back({&nodes[n], n});
-      if (kind != OpKind::kCommunication) continue;
+      if (traits_of_(nodes[n].op).kind != OpKind::kCommunication) continue;
       const int64_t number = IntAttr(nodes[n].attrs, "number", -1);
+      if (nodes[n].phase == Phase::kJoin) {
+        joins_[p][number].push_back(&nodes[n]);
+        continue;
+      }
       if (!calls_[p].emplace(number, Call{&nodes[n], n}).second) {
         return Bad("worker {} has two communications of number {}", p, number);
       }
@@ -164,21 +167,22 @@ class TeamChecker {
     return OkStatus();
   }
 
-  // Exchanged values are known by their order.
-  Status Exchanges(uint32_t p) const {
-    for (size_t i = 0; i < joins_[p].size(); ++i) {
-      const Node& node = *joins_[p][i].node;
+  // The values of a bucket are known by their order.
+  Status SameBucket(uint32_t p, int64_t number) const {
+    const std::vector<const Node*>& bucket = joins_[p].at(number);
+    for (size_t i = 0; i < bucket.size(); ++i) {
+      const Node& node = *bucket[i];
       DT_TRY(const std::vector<int64_t> group, GroupOf(p, node));
       for (const int64_t m : group) {
-        const auto& theirs = joins_[static_cast<size_t>(m)];
-        const bool same =
-            i < theirs.size() && theirs[i].node->op == node.op &&
-            theirs[i].node->attrs == node.attrs &&
-            LocalShape(static_cast<uint32_t>(m), *theirs[i].node) == LocalShape(p, node);
-        if (!same) {
-          return Bad("\"{}\" of worker {} is exchanged with worker {}, whose exchange differs",
-                     node.name, p, m);
-        }
+        const auto other = static_cast<uint32_t>(m);
+        const auto theirs = joins_[other].find(number);
+        const bool same = theirs != joins_[other].end() && theirs->second.size() == bucket.size() &&
+                          theirs->second[i]->op == node.op &&
+                          theirs->second[i]->attrs == node.attrs &&
+                          LocalShape(other, *theirs->second[i]) == LocalShape(p, node);
+        if (same) continue;
+        return Bad("\"{}\" of worker {} is exchanged with worker {}, whose exchange differs",
+                   node.name, p, m);
       }
     }
     return OkStatus();
@@ -189,7 +193,7 @@ class TeamChecker {
 
   // Whether the nodes of a pass can end in some order: each after the one before it in its stream,
   // after the subgraphs that its own waits for, and members of a communication together.
-  Status Order(std::vector<Subgraph> Plan::*pass, Phase phase) {
+  Status Order(std::vector<Subgraph> Plan::*pass, const Phases& phases) {
     vertices_.clear();
     names_.clear();
     follow_.clear();
@@ -197,11 +201,11 @@ class TeamChecker {
     for (const Plan& plan : plans_) of_node.emplace_back(plan.graph.nodes.size(), kNone);
     for (uint32_t p = 0; p < plans_.size(); ++p) {
       for (const Subgraph& subgraph : plans_[p].*pass) {
-        if (subgraph.phase != phase) continue;
+        if (!phases.Has(subgraph.phase)) continue;
         for (const NodeIndex n : subgraph.nodes) of_node[p][n] = VertexOf(p, n);
       }
     }
-    for (uint32_t p = 0; p < plans_.size(); ++p) AddOrder(plans_[p].*pass, phase, of_node[p]);
+    for (uint32_t p = 0; p < plans_.size(); ++p) AddOrder(plans_[p].*pass, phases, of_node[p]);
     return FindCircle();
   }
 
@@ -210,8 +214,8 @@ class TeamChecker {
     if (traits_of_(node.op).kind == OpKind::kCommunication) {
       // Groups of one number are disjoint, so its first member tells them apart.
       const std::vector<int64_t> group = IntsAttr(node.attrs, "group");
-      const std::pair key{IntAttr(node.attrs, "number", -1),
-                          group.empty() ? int64_t{p} : group.front()};
+      const std::tuple key{node.phase, IntAttr(node.attrs, "number", -1),
+                           group.empty() ? int64_t{p} : group.front()};
       const auto [known, added] = vertices_.emplace(key, static_cast<uint32_t>(names_.size()));
       if (!added) return known->second;
     }
@@ -220,12 +224,12 @@ class TeamChecker {
     return static_cast<uint32_t>(names_.size() - 1);
   }
 
-  void AddOrder(const std::vector<Subgraph>& pass, Phase phase,
+  void AddOrder(const std::vector<Subgraph>& pass, const Phases& phases,
                 const std::vector<uint32_t>& vertex) {
     std::array<uint32_t, kStreams> last;
     last.fill(kNone);
     for (const Subgraph& subgraph : pass) {
-      if (subgraph.phase != phase) continue;
+      if (!phases.Has(subgraph.phase)) continue;
       const uint32_t first = vertex[subgraph.nodes.front()];
       for (const uint32_t w : subgraph.waits) {
         follow_[vertex[pass[w].nodes.back()]].push_back(first);
@@ -284,9 +288,10 @@ class TeamChecker {
   const std::span<const Plan> plans_;
   const TraitsLookup traits_of_;
   std::vector<std::map<int64_t, Call>> calls_;  // By position and number.
-  std::vector<std::vector<Call>> joins_;        // By position, in order.
+  // By position and number: the nodes of a bucket.
+  std::vector<std::map<int64_t, std::vector<const Node*>>> joins_;
   // The vertices of the current pass; the members of a communication share one.
-  std::map<std::pair<int64_t, int64_t>, uint32_t> vertices_;
+  std::map<std::tuple<Phase, int64_t, int64_t>, uint32_t> vertices_;
   std::vector<std::string> names_;
   std::vector<std::vector<uint32_t>> follow_;
 };

@@ -4,14 +4,14 @@
 
 namespace dt {
 
-PassOrder::PassOrder(std::span<const Subgraph> pass, Phase phase, size_t nodes)
+PassOrder::PassOrder(std::span<const Subgraph> pass, Phases phases, size_t nodes)
     : begin_(pass.size()), positions_(nodes) {
   std::vector<Clock> end(pass.size());
   std::array<uint32_t, kStreams> last;  // The last subgraph of each stream.
   last.fill(kNone);
   for (uint32_t s = 0; s < pass.size(); ++s) {
     const Subgraph& subgraph = pass[s];
-    if (subgraph.phase != phase) continue;
+    if (!phases.Has(subgraph.phase)) continue;
     const auto stream = static_cast<uint8_t>(subgraph.stream);
     Clock& clock = begin_[s];
     const auto join = [&](uint32_t other) {

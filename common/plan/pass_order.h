@@ -13,9 +13,9 @@ namespace dt {
 
 class PassOrder {
  public:
-  // The order of a pass, or of its part with one phase. `nodes` is the number of nodes in the
-  // graph. REQUIRES: each subgraph waits only for earlier ones.
-  PassOrder(std::span<const Subgraph> pass, Phase phase, size_t nodes);
+  // The order of those subgraphs of a pass that run in these phases. `nodes` is the number of nodes
+  // in the graph. REQUIRES: each subgraph waits only for earlier ones.
+  PassOrder(std::span<const Subgraph> pass, Phases phases, size_t nodes);
 
   bool Runs(NodeIndex node) const { return positions_[node].subgraph != kNone; }
   // `first` has ended when `then` begins. REQUIRES: both run.

@@ -30,7 +30,7 @@ std::string_view NameOf(Stream stream) {
 std::vector<bool> KeptValues(const Graph& graph) {
   std::vector<bool> kept(graph.values.size(), false);
   for (const Node& node : graph.nodes) {
-    if (node.phase != Phase::kStep) continue;
+    if (node.phase == Phase::kSlice) continue;
     for (const ValueIndex v : node.inputs) kept[v] = true;
   }
   for (const TableUse& table : graph.tables) {

@@ -13,7 +13,7 @@
 namespace dt {
 
 // Each stream runs its work in order: the CPU, the accelerator, the copies between them in each
-// direction, and the communication of slices with other workers of the team.
+// direction, and the communication with other workers.
 enum class Stream : uint8_t { kCpu, kGpu, kToGpu, kToCpu, kComm };
 inline constexpr size_t kStreams = 5;
 
@@ -21,13 +21,17 @@ inline constexpr size_t kStreams = 5;
 // phase. A subgraph begins when the previous one of its stream and all in `waits` have ended.
 // Therefore a new subgraph begins wherever a value arrives from another stream or another stream
 // waits for one.
+//
+// Subgraphs of Phase::kJoin communicate what all slices of a step leave: what they wait for has
+// ended in every slice that this worker runs. They stand among the subgraphs of slices: while the
+// last slice runs, the stream of communication keeps the order of this list.
 struct Subgraph {
   std::string name;
   Stream stream = Stream::kCpu;
   Phase phase = Phase::kSlice;
   uint32_t stage = 0;
   bool needs_rows = false;  // Waits for the pulled rows.
-  // Subgraphs of other streams, earlier in the same pass and phase.
+  // Subgraphs of other streams, earlier in the same pass and phase; of a join also those of slices.
   std::vector<uint32_t> waits;
   std::vector<NodeIndex> nodes;
   DT_FIELDS(name, stream, phase, stage, needs_rows, waits, nodes)
@@ -44,8 +48,9 @@ struct Plan {
   uint32_t devices = 1;
   uint32_t position = 0;
   // Subgraphs in an order in which they could run one by one. Training runs the slice subgraphs
-  // once for each slice, then the step subgraphs once. The first step subgraph is the communication
-  // (sum_slices, gather_slices and sum_rows nodes, in one exchange).
+  // once for each slice, then the joins and the step subgraphs once. A join is a bucket of
+  // sum_slices and gather_slices nodes with the same number, which travel together, or all sum_rows
+  // nodes.
   std::vector<Subgraph> train;
   std::vector<Subgraph> evaluate;  // Forward only; computes LossSpec::output.
   // Memory plan: the slot of each value, kNone for values from outside. Values of kind kNode with

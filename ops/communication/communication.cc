@@ -6,8 +6,8 @@
 namespace dt {
 namespace {
 
-// Operators without kernels, which the engine runs by collectives. They are step nodes whose input
-// is a slice value.
+// Operators without kernels, which the engine runs by collectives. They are joins: their input is a
+// slice value. Those with the same `number` travel together.
 //
 // sum_slices(x): the sum of x over the step's slices, in slice order, and within a slice over the
 // terms that workers of its team hold, in their order.
@@ -88,11 +88,13 @@ Status InferSumSlices(InferContext& context) {
 
 // In a team: `group`, the positions that hold the value together, which get the result; `terms`,
 // those of them that hold a term of it.
-constexpr AttrSpec kInTeam[] = {{.name = "group", .type = AttrType::kInts},
+constexpr AttrSpec kInTeam[] = {{.name = "number"},
+                                {.name = "group", .type = AttrType::kInts},
                                 {.name = "terms", .type = AttrType::kInts},
                                 {.name = "rows", .type = AttrType::kText}};
 constexpr AttrSpec kShared[] = {{.name = "group", .type = AttrType::kInts}, {.name = "number"}};
-constexpr AttrSpec kSlices[] = {{.name = "slices", .required = true},
+constexpr AttrSpec kSlices[] = {{.name = "number"},
+                                {.name = "slices", .required = true},
                                 {.name = "group", .type = AttrType::kInts},
                                 {.name = "terms", .type = AttrType::kInts}};
 constexpr OpSpec kSpecs[] = {
@@ -120,20 +122,20 @@ constexpr OpSpec kSpecs[] = {
      .sharding = {.loops = "*->*"},
      .user_visible = false,
      .attrs = kInTeam,
-     .traits = {.kind = OpKind::kExchange}},
+     .traits = {.kind = OpKind::kCommunication}},
     {.name = "gather_slices",
      .infer = InferGatherSlices,
      .sharding = {.loops = "*->S*"},
      .user_visible = false,
      .attrs = kSlices,
-     .traits = {.kind = OpKind::kExchange}},
+     .traits = {.kind = OpKind::kCommunication}},
     {.name = "sum_rows",
      .outputs = 3,
      .infer = InferSumRows,
      .sharding = {.loops = "Ud,U->Sd,same S,same S"},
      .user_visible = false,
      .attrs = kSlices,
-     .traits = {.kind = OpKind::kExchange}},
+     .traits = {.kind = OpKind::kCommunication}},
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ nlohmann::json PassJson(const Plan& plan, const std::vector<Subgraph>& pass) {
   for (const Subgraph& subgraph : pass) {
     out.push_back({{"name", subgraph.name},
                    {"stream", NameOf(subgraph.stream)},
-                   {"phase", subgraph.phase == Phase::kSlice ? "slice" : "step"},
+                   {"phase", NameOf(subgraph.phase)},
                    {"stage", subgraph.stage},
                    {"needs_rows", subgraph.needs_rows},
                    {"waits", subgraph.waits},

@@ -239,7 +239,7 @@ class Explainer {
 
   std::string_view Why(const Node& node) const {
     const OpTraits traits = TraitsOf(node.op);
-    if (traits.kind == OpKind::kExchange) return "joins the slices of all workers";
+    if (node.phase == Phase::kJoin) return "joins the slices of all workers";
     if (traits.kind == OpKind::kCommunication) return "communicates with other workers";
     if (traits.kind == OpKind::kCopy) {
       return traits.writes.empty() ? "read there" : "weights that are updated elsewhere";
@@ -264,8 +264,7 @@ class Explainer {
                              node.device == Device::kGpu ? "gpu" : "cpu", Why(node));
       }
       Line("{} subgraph {} on {}: each {}, {:.3g} flops, {} moved", name, subgraph.name,
-           NameOf(subgraph.stream), subgraph.phase == Phase::kSlice ? "slice" : "step", total.flops,
-           Bytes(total.bytes));
+           NameOf(subgraph.stream), NameOf(subgraph.phase), total.flops, Bytes(total.bytes));
       text_ += lines;
     }
   }

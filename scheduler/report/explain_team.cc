@@ -28,9 +28,9 @@ class Reporter {
       report_.whole += p.whole.empty() ? held : whole;
     }
     for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
-      if (index_.Is(n, OpKind::kExchange)) AddExchange(n);
-      const bool of_slice = graph_.nodes[n].phase == Phase::kSlice;
-      if (index_.Is(n, OpKind::kCommunication) && of_slice) AddCall(n);
+      const Phase phase = graph_.nodes[n].phase;
+      if (phase == Phase::kJoin) AddExchange(n);
+      if (index_.Is(n, OpKind::kCommunication) && phase == Phase::kSlice) AddCall(n);
     }
     return std::move(report_);
   }

@@ -262,11 +262,11 @@ StepResult Interpreter::RunStep(const std::vector<SliceData>& slices, Tensors& p
   if (slices.size() == 1) result.step.insert(result.slices[0].begin(), result.slices[0].end());
   SliceData sizes;  // A step has no samples, only the number of rows of its slices.
   for (const Node& node : graph_.nodes) {
-    if (node.phase != Phase::kStep) continue;
+    if (node.phase == Phase::kSlice) continue;
     if (node.op == "sum_rows") {
       const SymbolIndex rows = graph_.value(node.outputs[0]).shape[0].symbol;
       sizes.sizes[rows] = SumRows(node, run.step, result);
-    } else if (TraitsOf(node.op).kind == OpKind::kExchange) {
+    } else if (node.phase == Phase::kJoin) {
       Communicate(node, result);
     } else {
       RunNode(node, sizes, result.step, run);

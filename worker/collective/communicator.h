@@ -31,6 +31,8 @@ struct RankGroup {
   uint32_t size() const { return static_cast<uint32_t>(ranks.size()); }
   // REQUIRES: the rank is a member.
   uint32_t PositionOf(uint32_t rank) const;
+  // Group 0: ranks 0 to n - 1.
+  static RankGroup All(uint32_t n);
 };
 
 struct CollectiveCall {
@@ -39,6 +41,8 @@ struct CollectiveCall {
   uint32_t node = 0;      // Its number, the same on all members.
   SliceIndex slice = 0;
   Step step = 0;
+
+  MessageTag tag() const { return {.group = group.id, .node = node, .slice = slice, .step = step}; }
 };
 
 enum class Reduction : uint8_t { kSum, kMax };
@@ -47,11 +51,29 @@ struct Reduce {
   DType dtype = DType::kF32;  // kF32 or kF64.
 };
 
+// Terms of a sum, all of one size, of which a member may have several or none.
+struct Terms {
+  std::span<const uint32_t> owner;                    // By term: the member that has it.
+  std::span<const std::span<const std::byte>> bytes;  // By term: set for own ones.
+  // Not empty: in what a member adds, ordered by members; the others do not get it.
+  struct Range {
+    uint32_t member = 0;
+    size_t begin = 0, end = 0;
+  };
+  std::span<const Range> ranges = {};
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual uint32_t rank() const = 0;
+  // True after an error: some rank may be lost. Any thread.
+  virtual bool broken() const = 0;
 
+  // out = terms[0] + terms[1] + …, in this order and as long as a term: on every member, or, with
+  // ranges, of each range on its member.
+  virtual Status ReduceTerms(const CollectiveCall& call, const Reduce& reduce, const Terms& terms,
+                             std::span<std::byte> out) = 0;
   // out = in of member 0 + in of member 1 + …, on every member. `in` may be `out`.
   virtual Status AllReduce(const CollectiveCall& call, const Reduce& reduce,
                            std::span<const std::byte> in, std::span<std::byte> out) = 0;
@@ -71,7 +93,8 @@ class Communicator {
   };
   virtual Status AllToAll(const CollectiveCall& call, std::span<const std::byte> in,
                           const Parts& parts, std::span<std::byte> out) = 0;
-  // Messages to and from some members, named by their positions; at most one each way to each.
+  // Messages to and from some members, named by their positions. Those from one member to another
+  // arrive in the order in which they are listed; empty ones are left out on both sides.
   virtual Status NeighborExchange(const CollectiveCall& call, std::span<const Outgoing> send,
                                   std::span<const Incoming> receive) = 0;
   // Returns when every member has made the call.

@@ -53,35 +53,34 @@ struct GroupNode {
 
 class CommRunner : public NodeRunner {
  public:
-  explicit CommRunner(const RunnerContext& context) : context_(context), team_(*context.team) {}
+  explicit CommRunner(const RunnerContext& context) : context_(context), team_(context.team) {}
 
   Status Open() {
     const Graph& graph = context_.plan.graph;
     groups_.resize(graph.nodes.size());
     for (NodeIndex n = 0; n < graph.nodes.size(); ++n) {
       const Node& node = graph.nodes[n];
-      const bool here = context_.index.Is(n, OpKind::kCommunication);
+      const bool here = node.phase != Phase::kJoin && context_.index.Is(n, OpKind::kCommunication);
       if (here) DT_TRY_STATUS(OpenNode(node, groups_[n]));
     }
     return OkStatus();
   }
 
   Status Begin(const Pass& pass) override {
-    ++passes_;
-    sizes_ = pass.sizes;
+    if (!pass.run.training) ++evaluations_;
     return OkStatus();
   }
 
   Status Run(const Subgraph& subgraph, const Pass& pass) override {
+    if (subgraph.phase == Phase::kJoin) return Join(subgraph, pass);
+    sizes_ = pass.sizes;
     for (const NodeIndex n : subgraph.nodes) {
       const Node& node = context_.plan.graph.nodes[n];
-      PreparedNode& prepared = context_.prepare(n);
+      PreparedNode& prepared = context_.prepare(pass.lane, n);
       const TimelineSpan span(pass.run.training ? context_.timeline : nullptr,
                               {Track::kExchange, node.name, node.op}, pass.run.step, pass.slice);
       const TimePoint begun = SystemClock().Now();
-      Status done = RunNode(node, groups_[n], prepared, pass);
-      if (!done.ok()) team_.broken = true;
-      DT_TRY_STATUS(done);
+      DT_TRY_STATUS(RunNode(node, groups_[n], prepared, pass));
       prepared.time += SystemClock().Now() - begun;
       ++prepared.runs;
     }
@@ -89,6 +88,12 @@ class CommRunner : public NodeRunner {
   }
 
  private:
+  Status Join(const Subgraph& subgraph, const Pass& pass) {
+    const TimelineSpan span(context_.timeline, {Track::kExchange, "exchange", subgraph.name},
+                            pass.run.step);
+    return context_.join(subgraph);
+  }
+
   Status OpenNode(const Node& node, GroupNode& group) const {
     group.ranks.id = kTeamGroup;
     group.number = static_cast<uint32_t>(IntAttr(node.attrs, "number", 0));
@@ -121,7 +126,7 @@ class CommRunner : public NodeRunner {
     }
     const uint32_t rank = team_.place.team * devices + context_.plan.position;
     const auto own = std::ranges::find(group.ranks.ranks, rank);
-    if (own == group.ranks.ranks.end() || team_.communicator.rank() != rank) {
+    if (own == group.ranks.ranks.end() || team_.communicator->rank() != rank) {
       return Internal("the plan's node \"{}\" has no group with this worker in it", node.name);
     }
     group.own = static_cast<uint32_t>(own - group.ranks.ranks.begin());
@@ -162,10 +167,10 @@ class CommRunner : public NodeRunner {
     return {(sample(part.begin) - begin) * times, (sample(part.end) - begin) * times};
   }
 
-  // Evaluations have no slices: their passes are counted, as on all workers of the team.
+  // Evaluations have no slices: they are counted, as on all workers of the team.
   SliceIndex SliceOf(const Pass& pass) const {
-    if (!pass.run.training) return static_cast<SliceIndex>(passes_ & 0xfff);
-    return pass.phase == Phase::kStep ? 0 : pass.slice;
+    if (!pass.run.training) return static_cast<SliceIndex>(evaluations_ & 0xfff);
+    return pass.phases.Has(Phase::kStep) ? 0 : pass.slice;
   }
 
   Status ShareRows(const CollectiveCall& call, const GroupNode& group, const TensorView& whole) {
@@ -178,7 +183,7 @@ class CommRunner : public NodeRunner {
     }
     const Range own = EvenPart({0, whole.dim(0)}, members, group.own);
     const std::span<std::byte> bytes = BytesOf(whole);
-    return team_.communicator.AllGather(
+    return team_.communicator->AllGather(
         call, bytes.subspan(static_cast<size_t>(own.begin) * width, receive_[group.own]), receive_,
         bytes);
   }
@@ -200,7 +205,7 @@ class CommRunner : public NodeRunner {
     };
     const Work work{node, group, in, out, prepared.scratch};
     if (node.op == "all_reduce") {
-      return team_.communicator.AllReduce(call, ReduceOf(node, in), BytesOf(in), BytesOf(out));
+      return team_.communicator->AllReduce(call, ReduceOf(node, in), BytesOf(in), BytesOf(out));
     }
     if (node.op == "all_gather") {
       find(node.outputs[0], out, dim);
@@ -269,10 +274,10 @@ class CommRunner : public NodeRunner {
     const Rows rows = RowsAlong(work.out, dim);
     SizesOf(rows, ranges_, receive_);
     if (rows.outer == 1) {
-      return team_.communicator.AllGather(call, BytesOf(work.in), receive_, BytesOf(work.out));
+      return team_.communicator->AllGather(call, BytesOf(work.in), receive_, BytesOf(work.out));
     }
     const std::span<std::byte> packed = Scratch(work, work.out.bytes());
-    DT_TRY_STATUS(team_.communicator.AllGather(call, BytesOf(work.in), receive_, packed));
+    DT_TRY_STATUS(team_.communicator->AllGather(call, BytesOf(work.in), receive_, packed));
     Unpack(rows, ranges_, packed.data(), BytesOf(work.out).data());
     return OkStatus();
   }
@@ -286,8 +291,8 @@ class CommRunner : public NodeRunner {
       Pack(rows, ranges_, in.data(), packed.data());
       in = packed;
     }
-    return team_.communicator.ReduceScatter(call, ReduceOf(work.node, work.in), in, send_,
-                                            BytesOf(work.out));
+    return team_.communicator->ReduceScatter(call, ReduceOf(work.node, work.in), in, send_,
+                                             BytesOf(work.out));
   }
 
   struct Dims {
@@ -302,7 +307,7 @@ class CommRunner : public NodeRunner {
     const std::span<std::byte> sent = packed.first(work.in.bytes());
     const std::span<std::byte> received = packed.subspan(work.in.bytes());
     Pack(divided, divided_, BytesOf(work.in).data(), sent.data());
-    DT_TRY_STATUS(team_.communicator.AllToAll(call, sent, {send_, receive_}, received));
+    DT_TRY_STATUS(team_.communicator->AllToAll(call, sent, {send_, receive_}, received));
     Unpack(joined, ranges_, received.data(), BytesOf(work.out).data());
     return OkStatus();
   }
@@ -311,7 +316,7 @@ class CommRunner : public NodeRunner {
   TeamLink& team_;
   std::vector<GroupNode> groups_;   // By node.
   std::span<const int64_t> sizes_;  // By symbol.
-  uint64_t passes_ = 0;
+  uint64_t evaluations_ = 0;
   std::vector<Range> ranges_, divided_;
   std::vector<size_t> send_, receive_;
 };
@@ -319,10 +324,6 @@ class CommRunner : public NodeRunner {
 }  // namespace
 
 Result<std::unique_ptr<NodeRunner>> MakeCommRunner(const RunnerContext& context) {
-  if (context.team == nullptr) {
-    return Internal("the plan is for a team of {}, and the engine was given none",
-                    context.plan.devices);
-  }
   auto runner = std::make_unique<CommRunner>(context);
   DT_TRY_STATUS(runner->Open());
   return std::unique_ptr<NodeRunner>(std::move(runner));

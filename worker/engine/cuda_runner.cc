@@ -42,38 +42,53 @@ struct Work {
   std::vector<Segment> segments;
 };
 
+// The work for a lane. What it uses on the card stays in place while other lanes go on.
+struct LaneWork {
+  DeviceMemory run, scratch;
+  PinnedMemory sent_run;
+  std::unique_ptr<DeviceEvent> run_sent;
+  size_t scratch_bytes = 0;         // The largest need of a node.
+  std::vector<int64_t> capacities;  // Extents of the symbols after B with which works was made.
+  std::vector<int64_t> batches;     // Values of B in works.
+  // Nodes of Phase::kStep do not depend on B.
+  using Key = std::pair<const Subgraph*, int64_t>;
+  std::map<Key, Work> works;
+};
+
 class CudaRunner : public NodeRunner {
  public:
   CudaRunner(const RunnerContext& context, CudaAccelerator& card)
-      : context_(context), card_(card), table_(card.table()) {}
+      : context_(context), card_(card), table_(card.table()), lanes_(context.lanes) {}
 
   Status Open() {
     DT_TRY_STATUS(CheckNodes());
-    DT_TRY(run_, DeviceMemory::Make(card_, sizeof(CudaRun)));
-    DT_TRY(sent_run_, PinnedMemory::Make(card_, sizeof(CudaRun)));
-    DT_TRY(run_sent_, card_.NewEvent());
     DT_TRY(std::unique_ptr<DeviceQueue> queue, card_.NewQueue());
     queue_.reset(dynamic_cast<CudaQueue*>(queue.release()));
     DT_CHECK(queue_ != nullptr);
-    return queue_->Record(*run_sent_);
+    for (LaneWork& lane : lanes_) {
+      DT_TRY(lane.run, DeviceMemory::Make(card_, sizeof(CudaRun)));
+      DT_TRY(lane.sent_run, PinnedMemory::Make(card_, sizeof(CudaRun)));
+      DT_TRY(lane.run_sent, card_.NewEvent());
+      DT_TRY_STATUS(queue_->Record(*lane.run_sent));
+    }
+    return OkStatus();
   }
 
   Status Begin(const Pass& pass) override {
-    FollowExtents(pass);
-    bool has_own = false;
+    LaneWork& lane = lanes_[pass.lane];
+    FollowExtents(pass, lane);
     for (const Subgraph& subgraph : *pass.subgraphs) {
-      if (subgraph.stream != Stream::kGpu || subgraph.phase != pass.phase) continue;
-      has_own = true;
-      DT_TRY_STATUS(MakeWork(subgraph, pass));
+      if (subgraph.stream != Stream::kGpu || !pass.phases.Has(subgraph.phase)) continue;
+      DT_TRY_STATUS(MakeWork(subgraph, pass, lane));
     }
-    if (!has_own) return OkStatus();
-    DT_TRY_STATUS(GrowScratch());
-    return SendRun(pass);
+    DT_TRY_STATUS(GrowScratch(lane));
+    return SendRun(pass, lane);
   }
 
   Status Run(const Subgraph& subgraph, const Pass& pass) override {
-    Work& work = works_.at(KeyOf(subgraph, pass));
-    if (Place(work)) {
+    LaneWork& lane = lanes_[pass.lane];
+    Work& work = lane.works.at(KeyOf(subgraph, pass));
+    if (Place(pass.lane, work)) {
       for (Segment& segment : work.segments) {
         segment.graph.reset();
         segment.has_run = false;
@@ -96,9 +111,7 @@ class CudaRunner : public NodeRunner {
   uint64_t graphs_made() const override { return graphs_made_; }
 
  private:
-  // Nodes of Phase::kStep do not depend on B.
-  using Key = std::pair<const Subgraph*, int64_t>;
-  static Key KeyOf(const Subgraph& subgraph, const Pass& pass) {
+  static LaneWork::Key KeyOf(const Subgraph& subgraph, const Pass& pass) {
     return {&subgraph, subgraph.phase == Phase::kSlice ? pass.extents[kBatch] : 0};
   }
 
@@ -121,31 +134,31 @@ class CudaRunner : public NodeRunner {
   }
 
   // Drops all work that was made for other capacities, or when there are too many values of B.
-  void FollowExtents(const Pass& pass) {
+  static void FollowExtents(const Pass& pass, LaneWork& lane) {
     const auto capacities = pass.extents.subspan(kBatch + 1);
     const int64_t batch = pass.extents[kBatch];
-    const bool is_new = std::ranges::find(batches_, batch) == batches_.end();
-    if (!std::ranges::equal(capacities, capacities_) ||
-        (is_new && batches_.size() == kBatchesMax)) {
-      works_.clear();
-      batches_.clear();
-      capacities_.assign(capacities.begin(), capacities.end());
+    const bool is_new = std::ranges::find(lane.batches, batch) == lane.batches.end();
+    if (!std::ranges::equal(capacities, lane.capacities) ||
+        (is_new && lane.batches.size() == kBatchesMax)) {
+      lane.works.clear();
+      lane.batches.clear();
+      lane.capacities.assign(capacities.begin(), capacities.end());
     }
-    if (is_new || batches_.empty()) batches_.push_back(batch);
+    if (is_new || lane.batches.empty()) lane.batches.push_back(batch);
   }
 
-  Status MakeWork(const Subgraph& subgraph, const Pass& pass) {
-    const auto [at, is_new] = works_.try_emplace(KeyOf(subgraph, pass));
+  Status MakeWork(const Subgraph& subgraph, const Pass& pass, LaneWork& lane) {
+    const auto [at, is_new] = lane.works.try_emplace(KeyOf(subgraph, pass));
     if (!is_new) return OkStatus();
     Work& work = at->second;
     for (const NodeIndex n : subgraph.nodes) {
       const CudaKernel* const kernel = table_.find_kernel(NodeOf(n).op.c_str());
       DT_TRY(CudaNode node, CudaNode::Make(context_.plan.graph, NodeOf(n), pass.extents));
       CudaCall& call = node.call();
-      call.run = reinterpret_cast<const CudaRun*>(run_.data());
+      call.run = reinterpret_cast<const CudaRun*>(lane.run.data());
       call.stream = queue_->stream();
       if (kernel->scratch_bytes != nullptr) {
-        scratch_bytes_ = std::max(scratch_bytes_, kernel->scratch_bytes(call));
+        lane.scratch_bytes = std::max(lane.scratch_bytes, kernel->scratch_bytes(call));
       }
       const bool can_capture = kernel->can_capture == nullptr || kernel->can_capture(call);
       if (work.segments.empty() || work.segments.back().can_capture != can_capture) {
@@ -158,39 +171,39 @@ class CudaRunner : public NodeRunner {
     return OkStatus();
   }
 
-  // All nodes share the scratch memory, because they run one after the other.
-  Status GrowScratch() {
-    if (scratch_bytes_ <= scratch_.bytes()) return OkStatus();
-    scratch_ = DeviceMemory();
-    DT_TRY(scratch_, DeviceMemory::Make(card_, scratch_bytes_ + scratch_bytes_ / 8));
+  // All nodes of a lane share the scratch memory, because they run one after the other.
+  Status GrowScratch(LaneWork& lane) {
+    if (lane.scratch_bytes <= lane.scratch.bytes()) return OkStatus();
+    lane.scratch = DeviceMemory();
+    DT_TRY(lane.scratch, DeviceMemory::Make(card_, lane.scratch_bytes + lane.scratch_bytes / 8));
     return OkStatus();
   }
 
-  Status SendRun(const Pass& pass) {
+  Status SendRun(const Pass& pass, LaneWork& lane) {
     // Does not block: the last copy belonged to the pass before, which has ended.
-    DT_TRY_STATUS(run_sent_->Wait(kDeviceTimeout));
-    *reinterpret_cast<CudaRun*>(sent_run_.data()) = CudaRunOf(pass.run, pass.sizes);
+    DT_TRY_STATUS(lane.run_sent->Wait(kDeviceTimeout));
+    *reinterpret_cast<CudaRun*>(lane.sent_run.data()) = CudaRunOf(pass.run, pass.sizes);
     const size_t used = offsetof(CudaRun, sizes) + pass.sizes.size() * sizeof(int64_t);
-    DT_TRY_STATUS(queue_->CopyToDevice(run_.data(), sent_run_.data(), used));
-    return queue_->Record(*run_sent_);
+    DT_TRY_STATUS(queue_->CopyToDevice(lane.run.data(), lane.sent_run.data(), used));
+    return queue_->Record(*lane.run_sent);
   }
 
   // Sets the current addresses; true if any of them is new.
-  bool Place(Work& work) {
+  bool Place(size_t lane, Work& work) {
     bool moved = false;
     const auto place = [&moved](void*& at, void* now) {
       moved |= at != now;
       at = now;
     };
     for (KernelNode& kernel : work.nodes) {
-      PreparedNode& prepared = context_.prepare(kernel.index);
+      PreparedNode& prepared = context_.prepare(lane, kernel.index);
       for (size_t i = 0; i < prepared.inputs.size(); ++i) {
         place(kernel.node.input(i).data, prepared.inputs[i].data);
       }
       for (size_t i = 0; i < prepared.outputs.size(); ++i) {
         place(kernel.node.output(i).data, prepared.outputs[i].data);
       }
-      place(kernel.node.call().scratch, scratch_.data());
+      place(kernel.node.call().scratch, lanes_[lane].scratch.data());
       ++prepared.runs;
     }
     return moved;
@@ -214,7 +227,7 @@ class CudaRunner : public NodeRunner {
                               pass.slice);
       const TimePoint begun = SystemClock().Now();
       DT_TRY_STATUS(Launch(work.nodes[i]));
-      context_.prepare(work.nodes[i].index).time += SystemClock().Now() - begun;
+      context_.prepare(pass.lane, work.nodes[i].index).time += SystemClock().Now() - begun;
     }
     return OkStatus();
   }
@@ -245,13 +258,7 @@ class CudaRunner : public NodeRunner {
   const RunnerContext& context_;
   CudaAccelerator& card_;
   const CudaTable& table_;
-  DeviceMemory run_, scratch_;
-  PinnedMemory sent_run_;
-  std::unique_ptr<DeviceEvent> run_sent_;
-  size_t scratch_bytes_ = 0;         // The largest need of a node.
-  std::vector<int64_t> capacities_;  // Extents of the symbols after B with which works_ was made.
-  std::vector<int64_t> batches_;     // Values of B in works_.
-  std::map<Key, Work> works_;
+  std::vector<LaneWork> lanes_;
   uint64_t graphs_made_ = 0;
   // Declared last: ends its work before what it uses is destroyed.
   std::unique_ptr<CudaQueue> queue_;

@@ -35,16 +35,23 @@ Engine::Engine(Plan plan, const Options& options)
     : plan_(std::move(plan)),
       index_(plan_.graph, TraitsOf),
       options_(options),
-      parameters_(plan_, options.team == nullptr ? TeamPlace{} : options.team->place),
+      team_(options.team != nullptr ? *options.team
+                                    : alone_.emplace(std::move(MakeMemoryMesh(1, {}).front()))),
+      parameters_(plan_, team_.place),
       exchange_(plan_, options.accelerator) {}
 
 // The first lane has the memory that all lanes share, so it is destroyed last.
 Engine::~Engine() {
+  streams_.reset();
   while (!lanes_.empty()) lanes_.pop_back();
 }
 
 Status Engine::Prepare() {
   const Graph& graph = plan_.graph;
+  if (team_.all.size() % plan_.devices != 0) {
+    return Internal("the plan is for a team of {}, and there are {} workers", plan_.devices,
+                    team_.all.size());
+  }
   const bool needs_accelerator = std::ranges::any_of(
       graph.values, [](const Value& value) { return value.device == Device::kGpu; });
   if (needs_accelerator && options_.accelerator == nullptr) {
@@ -58,6 +65,7 @@ Status Engine::Prepare() {
   Accelerator* const accelerator = needs_accelerator ? options_.accelerator : nullptr;
   const size_t lanes = options_.overlap && SlicesMayOverlap() ? 2 : 1;
   while (lanes_.size() < lanes) DT_TRY_STATUS(OpenLane(accelerator));
+  DT_TRY_STATUS(OpenStreams(accelerator));
   DT_TRY(copies_, ParameterCopies::Create({.plan = plan_,
                                            .bindings = lanes_.front()->bindings,
                                            .parameters = parameters_,
@@ -78,9 +86,7 @@ bool Engine::SlicesMayOverlap() const {
   const auto allows = [&](NodeIndex n) {
     const Node& node = graph.nodes[n];
     const OpTraits& traits = index_.traits(n);
-    if (traits.kind == OpKind::kExchange) return true;
-    // One lane communicates at a time, so that all workers do it in one order.
-    if (traits.kind == OpKind::kCommunication && node.phase == Phase::kSlice) return false;
+    if (node.phase == Phase::kJoin) return true;
     if (node.phase == Phase::kStep) return std::ranges::none_of(node.inputs, is_of_slice);
     return traits.writes.empty();
   };
@@ -96,16 +102,26 @@ Status Engine::OpenLane(Accelerator* accelerator) {
   DT_TRY_STATUS(lane.bindings.Open(parameters_, lasting));
   DT_TRY_STATUS(PrepareNodes(lane));
   lane.row_grads.resize(plan_.graph.tables.size());
-  DT_TRY(lane.streams, Streams::Create({.plan = plan_,
-                                        .index = index_,
-                                        .pool = options_.pool,
-                                        .accelerator = accelerator,
-                                        .team = options_.team,
-                                        .timeline = options_.timeline,
-                                        .overlap = options_.overlap,
-                                        .prepare = [this, &lane](NodeIndex n) -> PreparedNode& {
-                                          return PrepareNode(lane, n);
-                                        }}));
+  return OkStatus();
+}
+
+Status Engine::OpenStreams(Accelerator* accelerator) {
+  const auto prepare = [this](size_t lane, NodeIndex n) -> PreparedNode& {
+    return PrepareNode(*lanes_[lane], n);
+  };
+  const auto join = [this](const Subgraph& bucket) {
+    return exchange_.Join(bucket, team_, lanes_.front()->bindings);
+  };
+  DT_TRY(streams_, Streams::Create({.plan = plan_,
+                                    .index = index_,
+                                    .pool = options_.pool,
+                                    .team = team_,
+                                    .accelerator = accelerator,
+                                    .timeline = options_.timeline,
+                                    .overlap = options_.overlap,
+                                    .lanes = lanes_.size(),
+                                    .prepare = prepare,
+                                    .join = join}));
   return OkStatus();
 }
 
@@ -161,34 +177,34 @@ Status Engine::FetchParameters() {
 
 // ------------------------------------------------------------ a slice
 
-Pass Engine::PassOf(const Lane& lane, const std::vector<Subgraph>& subgraphs, Phase phase,
+Pass Engine::PassOf(size_t lane, const std::vector<Subgraph>& subgraphs, const Phases& phases,
                     const RunInfo& run) const {
+  const Lane& of = *lanes_[lane];
   return {.subgraphs = &subgraphs,
-          .phase = phase,
+          .phases = phases,
+          .lane = lane,
           .run = run,
-          .slice = lane.slice ? lane.at_hand.slice : kNoSlice,
-          .sizes = lane.bindings.sizes(),
-          .extents = lane.bindings.extents()};
+          .slice = of.slice ? of.at_hand.slice : kNoSlice,
+          .sizes = of.bindings.sizes(),
+          .extents = of.bindings.extents()};
 }
 
 // Waits for what was started last on a lane.
-Status Engine::EndPass(Lane& lane) {
-  DT_TRY_STATUS(lane.streams->Wait());
-  if (!std::exchange(lane.slice, false)) return OkStatus();
-  exchange_.CopyPieces(lane.at_hand.slice, lane.bindings);
-  DT_TRY_STATUS(CheckLosses(plan_.graph, lane.bindings, lane.at_hand));
-  return CheckUpdatedRows(index_, lane.bindings, lane.at_hand);
+Status Engine::EndPass(size_t lane) {
+  DT_TRY_STATUS(streams_->Wait(lane));
+  Lane& ended = *lanes_[lane];
+  if (!std::exchange(ended.slice, false)) return OkStatus();
+  DT_TRY_STATUS(CheckLosses(plan_.graph, ended.bindings, ended.at_hand));
+  return CheckUpdatedRows(index_, ended.bindings, ended.at_hand);
 }
 
 Status Engine::EndPasses() {
-  for (const std::unique_ptr<Lane>& lane : lanes_) DT_TRY_STATUS(EndPass(*lane));
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) DT_TRY_STATUS(EndPass(lane));
   updating_ = false;
   return OkStatus();
 }
 
-void Engine::Abandon() {
-  for (const std::unique_ptr<Lane>& lane : lanes_) lane->streams->Abandon();
-}
+void Engine::Abandon() { streams_->Abandon(); }
 
 Status Engine::Bind(Lane& lane, const LookupPlan& slice, LookupFor purpose) {
   if (options_.tables == nullptr) return lane.bindings.BindSlice(slice);
@@ -196,46 +212,63 @@ Status Engine::Bind(Lane& lane, const LookupPlan& slice, LookupFor purpose) {
   return lane.bindings.BindSlice(slice, options_.tables->views());
 }
 
+void Engine::BeginStep(Step step, std::span<const uint32_t> owner) {
+  step_ = step;
+  own_slices_ = static_cast<size_t>(std::ranges::count(owner, team_.place.team));
+  joins_started_ = false;
+  exchange_.BeginStep(step, owner, options_.tables);
+}
+
 Status Engine::BeginSlice(const LookupPlan& slice, const RunInfo& run) {
-  DT_CHECK(begun_ - taken_ < lanes_.size());
+  DT_CHECK(begun_ - taken_ < lanes_.size() && own_slices_ > 0);
   if (begun_ == taken_) begun_ = taken_ = 0;
-  Lane& lane = *lanes_[begun_++ % lanes_.size()];
-  DT_TRY_STATUS(updating_ || copies_->touched() ? EndPasses() : EndPass(lane));
+  const size_t number = begun_++ % lanes_.size();
+  Lane& lane = *lanes_[number];
+  DT_TRY_STATUS(updating_ || copies_->touched() ? EndPasses() : EndPass(number));
   DT_TRY_STATUS(copies_->Send());
+  const bool last = --own_slices_ == 0;
   const Batch& batch = slice.batch;
   std::ranges::fill(lane.row_grads, std::span<const float>());
   if (batch.samples == 0) {
     exchange_.AddNothing(batch.slice);
+    if (last) StartJoins(number);
     return OkStatus();
   }
   DT_TRY_STATUS(Bind(lane, slice, LookupFor::kTrain));
   exchange_.PlacePieces(slice, lane.bindings);
   lane.at_hand = {batch.step, batch.slice, batch.first_sample, batch.samples};
   lane.slice = true;
-  lane.streams->Start(PassOf(lane, plan_.train, Phase::kSlice, run));
+  streams_->Start(PassOf(number, plan_.train, last ? kSlicesAndJoins : kSlices, run));
+  joins_started_ = last;
   return OkStatus();
+}
+
+void Engine::StartJoins(size_t lane) {
+  streams_->Start(PassOf(lane, plan_.train, kJoins, {.step = step_, .training = true}));
+  joins_started_ = true;
 }
 
 void Engine::GiveRows(RowSpans rows) {
   DT_CHECK(begun_ > taken_);
-  Lane& lane = *lanes_[(begun_ - 1) % lanes_.size()];
-  if (!lane.slice) return;
-  lane.bindings.BindRows(rows);
-  lane.streams->GiveRows();
+  const size_t lane = (begun_ - 1) % lanes_.size();
+  if (!lanes_[lane]->slice) return;
+  lanes_[lane]->bindings.BindRows(rows);
+  streams_->GiveRows(lane);
 }
 
 Result<RowSpans> Engine::RowGrads() {
   DT_CHECK(begun_ > taken_);
-  Lane& lane = *lanes_[taken_++ % lanes_.size()];
+  const size_t number = taken_++ % lanes_.size();
+  Lane& lane = *lanes_[number];
   if (!lane.slice) return RowSpans(lane.row_grads);
-  for (const uint32_t subgraph : for_push_) DT_TRY_STATUS(lane.streams->WaitFor(subgraph));
+  for (const uint32_t subgraph : for_push_) DT_TRY_STATUS(streams_->WaitFor(number, subgraph));
   for (size_t t = 0; t < lane.row_grads.size(); ++t) {
     const ValueIndex grad = plan_.graph.tables[t].row_grad;
     if (grad != kNone) lane.row_grads[t] = lane.bindings.floats(grad);
   }
   Status finite = CheckRowGrads(plan_.graph, lane.row_grads, lane.at_hand);
   if (finite.ok()) return RowSpans(lane.row_grads);
-  DT_TRY_STATUS(EndPass(lane));  // If a loss is not finite either, its error says more.
+  DT_TRY_STATUS(EndPass(number));  // If a loss is not finite either, its error says more.
   return finite;
 }
 
@@ -247,17 +280,21 @@ Result<RowSpans> Engine::RunSlice(const SliceInputs& inputs, const RunInfo& run)
 
 // ------------------------------------------------------------ a step
 
-Status Engine::Exchange(Collective& collective, std::span<const uint32_t> owner, Step step) {
+Status Engine::FinishExchange() {
+  DT_CHECK(own_slices_ == 0);
+  if (!joins_started_) {
+    DT_TRY_STATUS(EndPasses());
+    StartJoins(0);
+  }
   DT_TRY_STATUS(EndPasses());
-  return exchange_.Join(collective, {owner, step, options_.tables}, lanes_.front()->bindings);
+  return exchange_.Finish(lanes_.front()->bindings);
 }
 
 Status Engine::Update(const RunInfo& run) {
   DT_TRY_STATUS(EndPasses());
   DT_TRY_STATUS(copies_->Send());
   updating_ = true;
-  Lane& lane = *lanes_.front();
-  lane.streams->Start(PassOf(lane, plan_.train, Phase::kStep, run));
+  streams_->Start(PassOf(0, plan_.train, kSteps, run));
   return OkStatus();
 }
 
@@ -276,9 +313,9 @@ Result<RowSpans> Engine::Evaluate(const SliceInputs& inputs, const RunInfo& run)
   Lane& lane = *lanes_.front();
   DT_TRY_STATUS(Bind(lane, inputs.plan, LookupFor::kEvaluate));
   lane.bindings.BindRows(inputs.rows);
-  lane.streams->Start(PassOf(lane, plan_.evaluate, Phase::kSlice, run));
-  lane.streams->GiveRows();
-  DT_TRY_STATUS(EndPass(lane));
+  streams_->Start(PassOf(0, plan_.evaluate, kSlices, run));
+  streams_->GiveRows(0);
+  DT_TRY_STATUS(EndPass(0));
   for (size_t l = 0; l < outputs_.size(); ++l) {
     outputs_[l] = OwnOutput(lane.bindings, inputs.plan.batch, l);
   }
@@ -329,10 +366,6 @@ Bindings::DeviceBytes Engine::device_bytes() const {
   return all;
 }
 
-uint64_t Engine::cuda_graphs_made() const {
-  uint64_t made = 0;
-  for (const std::unique_ptr<Lane>& lane : lanes_) made += lane->streams->graphs_made();
-  return made;
-}
+uint64_t Engine::cuda_graphs_made() const { return streams_->graphs_made(); }
 
 }  // namespace dt::worker

@@ -1,10 +1,11 @@
 // Carries out a plan on the processor and, if the plan asks for it, an accelerator. For each step:
-// BeginSlice, GiveRows, RowGrads for every own slice, then Exchange, then Update; between steps,
-// Evaluate. Owned by the train thread; the streams have threads of their own. In a steady state it
-// allocates nothing.
+// BeginStep; BeginSlice, GiveRows, RowGrads for every own slice; then FinishExchange, then Update;
+// between steps, Evaluate. Owned by the train thread; the streams have threads of their own. In a
+// steady state it allocates nothing.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +15,6 @@
 #include "common/plan/plan.h"
 #include "common/runtime/task_pool.h"
 #include "ops/kernel.h"
-#include "worker/collective/collective.h"
 #include "worker/engine/streams.h"
 #include "worker/exchange/finite_checks.h"
 #include "worker/exchange/step_exchange.h"
@@ -47,7 +47,7 @@ class Engine {
     TaskPool& pool;
     Accelerator* accelerator = nullptr;  // Needed by plans that have values there.
     WorkerTables* tables = nullptr;      // Needed by plans that have tables on the worker.
-    TeamLink* team = nullptr;            // Needed by plans for a team of several workers.
+    TeamLink* team = nullptr;            // Null: there is no other worker.
     Timeline* timeline = nullptr;        // Records each node in training.
     bool overlap = true;                 // False: one subgraph after the other.
   };
@@ -72,16 +72,20 @@ class Engine {
   // the slice begun last. RowGrads is for the slice begun first: it waits for the gradients of its
   // rows, f32 [distinct keys, dim] by table of the graph (empty if none reaches the table), valid
   // until the next BeginSlice; other nodes may still run. A slice and its rows must not change
-  // until the BeginSlice after its RowGrads, or Exchange. A slice without samples adds nothing.
-  // Errors: Unavailable, if a gradient is not finite.
+  // until the BeginSlice after its RowGrads, or FinishExchange. A slice without samples adds
+  // nothing. Errors: Unavailable, if a gradient is not finite.
   size_t slices_at_once() const { return lanes_.size(); }
   Status BeginSlice(const LookupPlan& slice, const RunInfo& run);
   void GiveRows(RowSpans rows);
   Result<RowSpans> RowGrads();
   Result<RowSpans> RunSlice(const SliceInputs& inputs, const RunInfo& run);
-  // Joins the slices of all ranks; owner[k] is the rank that ran slice k. Ranks without slices call
-  // it, too.
-  Status Exchange(Collective& collective, std::span<const uint32_t> owner, Step step);
+  // Begins a step, in which the slices that leave something for others are exchanged while the last
+  // own slice runs. owner[k] is the team that runs slice k; teams without slices call it, too.
+  // REQUIRES: the exchange of the step before has finished.
+  void BeginStep(Step step, std::span<const uint32_t> owner);
+  // Waits until all slices of all teams are exchanged. Errors: those of the communicator;
+  // Unavailable, if a sum is not finite.
+  Status FinishExchange();
   // Starts the rest of the step's nodes: the dense update.
   Status Update(const RunInfo& run);
   // Waits for the update, or for whatever else was started last.
@@ -113,35 +117,42 @@ class Engine {
     Lane(const Plan& plan, Accelerator* accelerator) : bindings(plan, accelerator) {}
     Bindings bindings;
     std::vector<PreparedNode> nodes;  // By node.
-    std::unique_ptr<Streams> streams;
     SliceAtHand at_hand;
-    bool slice = false;  // True from the begin of a slice until it is copied to its pack.
+    bool slice = false;  // True from the begin of a slice until its end is awaited.
     std::vector<std::span<const float>> row_grads;
   };
   Status Prepare();
   bool SlicesMayOverlap() const;
   Status OpenLane(Accelerator* accelerator);
+  Status OpenStreams(Accelerator* accelerator);
   Status PrepareNodes(Lane& lane) const;
   PreparedNode& PrepareNode(Lane& lane, NodeIndex index) const;
   void FindLastForPush();
   std::span<const float> OwnOutput(const Bindings& bindings, const Batch& batch, size_t loss) const;
-  Pass PassOf(const Lane& lane, const std::vector<Subgraph>& subgraphs, Phase phase,
+  Pass PassOf(size_t lane, const std::vector<Subgraph>& subgraphs, const Phases& phases,
               const RunInfo& run) const;
-  Status EndPass(Lane& lane);
+  void StartJoins(size_t lane);
+  Status EndPass(size_t lane);
   Status EndPasses();
   Status Bind(Lane& lane, const LookupPlan& slice, LookupFor purpose);
 
   const Plan plan_;
   const GraphIndex index_;
   const Options options_;
+  std::optional<TeamLink> alone_;  // If the options name no team.
+  TeamLink& team_;
   Parameters parameters_;
   StepExchange exchange_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::unique_ptr<Streams> streams_;  // Uses the lanes.
   std::unique_ptr<ParameterCopies> copies_;
   std::vector<uint32_t> for_push_;  // Subgraphs that compute the gradients of rows.
   // Numbers of slices in the step; modulo the lanes, they give the lane.
   size_t begun_ = 0, taken_ = 0;
-  bool updating_ = false;  // The update runs on the first lane.
+  Step step_ = 0;
+  size_t own_slices_ = 0;       // Of the step, and not begun.
+  bool joins_started_ = false;  // Of the step.
+  bool updating_ = false;       // The update runs on the first lane.
   std::vector<std::span<const float>> outputs_;
 };
 

@@ -18,7 +18,7 @@ class OneByOne : public NodeRunner {
   Status Run(const Subgraph& subgraph, const Pass& pass) override {
     for (const NodeIndex n : subgraph.nodes) {
       const Node& node = context_.plan.graph.nodes[n];
-      PreparedNode& prepared = context_.prepare(n);
+      PreparedNode& prepared = context_.prepare(pass.lane, n);
       const TimelineSpan span(pass.run.training ? context_.timeline : nullptr,
                               {TrackOf(subgraph.stream), node.name, node.op}, pass.run.step,
                               pass.slice);

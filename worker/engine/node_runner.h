@@ -14,7 +14,7 @@
 #include "common/plan/plan.h"
 #include "common/runtime/task_pool.h"
 #include "ops/kernel.h"
-#include "worker/engine/team_link.h"
+#include "worker/exchange/team_link.h"
 
 namespace dt::worker {
 
@@ -36,18 +36,23 @@ struct RunnerContext {
   const Plan& plan;
   const GraphIndex& index;  // Made for the plan's graph.
   TaskPool& pool;
+  TeamLink& team;
   Accelerator* accelerator = nullptr;  // Needed by streams other than kCpu.
-  TeamLink* team = nullptr;            // Needed by the stream of communication.
   Timeline* timeline = nullptr;        // Records each node, if it wants the step.
   bool overlap = true;                 // False: a subgraph begins when the one before has ended.
-  // Sets a node's views and returns it; called on the stream's thread, right before the node runs.
-  std::function<PreparedNode&(NodeIndex)> prepare;
+  size_t lanes = 1;
+  // Sets a node's views in a lane and returns it; called on the stream's thread, right before the
+  // node runs.
+  std::function<PreparedNode&(size_t lane, NodeIndex)> prepare;
+  // Runs a subgraph of Phase::kJoin; called on the thread of communication.
+  std::function<Status(const Subgraph&)> join;
 };
 
-// The subgraphs of one phase, run once.
+// The subgraphs of some phases, run once in the memory of a lane.
 struct Pass {
   const std::vector<Subgraph>* subgraphs = nullptr;  // Plan::train or Plan::evaluate.
-  Phase phase = Phase::kSlice;
+  Phases phases;
+  size_t lane = 0;
   RunInfo run;
   SliceIndex slice = kNoSlice;  // For the timeline.
   // By symbol, from 1 on: the slice's true sizes, and those for which memory on an accelerator is
@@ -59,7 +64,8 @@ struct Pass {
 class NodeRunner {
  public:
   virtual ~NodeRunner() = default;
-  // Called before the pass's first subgraph. REQUIRES: all work of the pass before has ended.
+  // Called before the stream's first subgraph of a pass. REQUIRES: all work of the pass before in
+  // its lane has ended.
   virtual Status Begin(const Pass&) { return OkStatus(); }
   // Runs the subgraph's nodes in order, or gives them to an accelerator.
   virtual Status Run(const Subgraph& subgraph, const Pass& pass) = 0;

@@ -1,23 +1,18 @@
 #include "worker/engine/streams.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/base/check.h"
 
 namespace dt::worker {
 namespace {
 
-constexpr Duration kPoll = milliseconds(200);
-// Limit for one subgraph, and for what it waits for: far above what any step takes.
+// Limit for what a turn waits for: far above what any step takes.
 constexpr Duration kTimeout = std::chrono::minutes(10);
 
 // Its work ends with the call that runs it, and needs no event.
 bool IsOnHost(Stream stream) { return stream == Stream::kCpu || stream == Stream::kComm; }
-
-// The engine makes the exchange of a step between its passes.
-bool IsExchange(const GraphIndex& index, const Subgraph& subgraph) {
-  return index.Is(subgraph.nodes.front(), OpKind::kExchange);
-}
 
 }  // namespace
 
@@ -27,15 +22,14 @@ Result<std::unique_ptr<Streams>> Streams::Create(RunnerContext context) {
   return streams;
 }
 
-Streams::Streams(RunnerContext context) : context_(std::move(context)) {}
+Streams::Streams(RunnerContext context)
+    : context_(std::move(context)),
+      turns_(context_.lanes, context_.overlap),
+      events_(context_.lanes),
+      passes_(context_.lanes) {}
 
 Streams::~Streams() {
-  progress_.Fail(Cancelled("the engine ends"));
-  for (const std::unique_ptr<Thread>& thread : threads_) {
-    if (thread == nullptr) continue;
-    thread->thread.request_stop();
-    thread->begins.Close();
-  }
+  turns_.Fail(Cancelled("the engine ends"));
   // A node may still run, and what it uses is destroyed after this.
   for (const std::unique_ptr<Thread>& thread : threads_) {
     if (thread != nullptr && thread->thread.joinable()) thread->thread.join();
@@ -49,108 +43,82 @@ Status Streams::Open() {
       std::unique_ptr<Thread>& thread = threads_[static_cast<size_t>(subgraph.stream)];
       if (thread != nullptr) continue;
       thread = std::make_unique<Thread>();
+      thread->begun.resize(context_.lanes);
       DT_TRY(thread->runner, MakeNodeRunner(subgraph.stream, context_));
     }
   }
-  if (context_.accelerator != nullptr) {
-    events_.resize(std::max(plan.train.size(), plan.evaluate.size()));
-    for (std::unique_ptr<DeviceEvent>& event : events_) {
+  for (Events& events : events_) {
+    if (context_.accelerator == nullptr) break;
+    events.resize(std::max(plan.train.size(), plan.evaluate.size()));
+    for (std::unique_ptr<DeviceEvent>& event : events) {
       DT_TRY(event, context_.accelerator->NewEvent());
     }
   }
   for (size_t s = 0; s < kStreams; ++s) {
     if (threads_[s] == nullptr) continue;
-    threads_[s]->thread =
-        std::jthread([this, s](std::stop_token stop) { Work(static_cast<Stream>(s), stop); });
+    threads_[s]->thread = std::jthread([this, s] { Work(static_cast<Stream>(s)); });
   }
   return OkStatus();
 }
 
 void Streams::Start(const Pass& pass) {
-  const auto streams = std::ranges::count_if(threads_, [](const auto& t) { return t != nullptr; });
-  progress_.Begin(pass.subgraphs->size(), static_cast<size_t>(streams));
-  pass_ = pass;
-  ++passes_;
-  for (uint32_t s = 0; s < pass.subgraphs->size(); ++s) {
-    if (IsExchange(context_.index, (*pass.subgraphs)[s])) progress_.End(s);
-  }
-  for (const std::unique_ptr<Thread>& thread : threads_) {
-    if (thread == nullptr) continue;
-    uint64_t number = passes_;
-    DT_CHECK(thread->begins.TryPush(number));
-  }
+  passes_[pass.lane] = pass;
+  turns_.Begin(pass);
 }
 
-void Streams::Work(Stream stream, std::stop_token stop) {
+void Streams::Work(Stream stream) {
   Thread& own = *threads_[static_cast<size_t>(stream)];
-  while (!stop.stop_requested()) {
-    if (!own.begins.Pop(kPoll).has_value()) continue;
-    if (Status status = RunOwn(stream); !status.ok()) progress_.Fail(std::move(status));
-    progress_.Leave();
+  while (const std::optional<Turns::Work> work = turns_.Next(stream)) {
+    if (Status status = Run(*work, own); !status.ok()) turns_.Fail(std::move(status));
+    turns_.End(*work);
   }
 }
 
-Status Streams::RunOwn(Stream stream) {
-  NodeRunner& runner = *threads_[static_cast<size_t>(stream)]->runner;
-  DT_TRY_STATUS(runner.Begin(pass_));
-  for (uint32_t s = 0; s < pass_.subgraphs->size(); ++s) {
-    const Subgraph& subgraph = (*pass_.subgraphs)[s];
-    if (subgraph.stream != stream || subgraph.phase != pass_.phase) continue;
-    if (IsExchange(context_.index, subgraph)) continue;
-    DT_TRY_STATUS(AwaitOthers(s, runner));
-    DT_TRY_STATUS(RunSubgraph(s, runner));
+Status Streams::Run(const Turns::Work& work, Thread& on) {
+  const Pass& pass = *work.pass;
+  const Subgraph& subgraph = (*pass.subgraphs)[work.subgraph];
+  NodeRunner& runner = *on.runner;
+  if (std::exchange(on.begun[pass.lane], work.turn) != work.turn) {
+    DT_TRY_STATUS(runner.Begin(pass));
   }
-  return OkStatus();
-}
-
-Status Streams::AwaitOthers(uint32_t index, NodeRunner& runner) {
-  const Subgraph& subgraph = (*pass_.subgraphs)[index];
-  DT_TRY_STATUS(progress_.status());
-  if (!context_.overlap && index > 0 && (*pass_.subgraphs)[index - 1].phase == pass_.phase) {
-    DT_TRY_STATUS(WaitFor(index - 1));
-  }
-  if (subgraph.needs_rows) DT_TRY_STATUS(progress_.WaitForRows(kTimeout));
+  // What it waits for has ended on the host, and may still run on a device.
   for (const uint32_t w : subgraph.waits) {
-    DT_TRY_STATUS(progress_.WaitFor(w, kTimeout));
-    if (!IsOnHost((*pass_.subgraphs)[w].stream)) {
-      DT_TRY_STATUS(runner.WaitFor(*events_[w], kTimeout));
-    }
+    const Subgraph& awaited = (*pass.subgraphs)[w];
+    if (IsOnHost(awaited.stream) || !pass.phases.Has(awaited.phase)) continue;
+    DT_TRY_STATUS(runner.WaitFor(*events_[pass.lane][w], kTimeout));
+  }
+  DT_TRY_STATUS(runner.Run(subgraph, pass));
+  if (IsOnHost(subgraph.stream)) return OkStatus();
+  DeviceEvent& event = *events_[pass.lane][work.subgraph];
+  DT_TRY_STATUS(runner.Record(event));
+  // Who reads on the host can run something else until the copy is there.
+  return subgraph.stream == Stream::kToCpu ? event.Wait(kTimeout) : OkStatus();
+}
+
+Status Streams::WaitFor(size_t lane, uint32_t subgraph) {
+  DT_TRY_STATUS(turns_.WaitFor(lane, subgraph, kTimeout));
+  if (IsOnHost((*passes_[lane].subgraphs)[subgraph].stream)) return OkStatus();
+  return events_[lane][subgraph]->Wait(kTimeout);
+}
+
+Status Streams::Wait(size_t lane) {
+  const Pass& pass = passes_[lane];
+  if (pass.subgraphs == nullptr) return OkStatus();
+  DT_TRY_STATUS(turns_.WaitForTurn(lane, kTimeout));
+  for (uint32_t s = 0; s < pass.subgraphs->size(); ++s) {
+    if (pass.phases.Has((*pass.subgraphs)[s].phase)) DT_TRY_STATUS(WaitFor(lane, s));
   }
   return OkStatus();
 }
 
-Status Streams::RunSubgraph(uint32_t index, NodeRunner& runner) {
-  const Subgraph& subgraph = (*pass_.subgraphs)[index];
-  DT_TRY_STATUS(runner.Run(subgraph, pass_));
-  if (!IsOnHost(subgraph.stream)) DT_TRY_STATUS(runner.Record(*events_[index]));
-  progress_.End(index);
-  return OkStatus();
-}
-
-Status Streams::WaitFor(uint32_t subgraph) {
-  DT_TRY_STATUS(progress_.WaitFor(subgraph, kTimeout));
-  if (IsOnHost((*pass_.subgraphs)[subgraph].stream)) return OkStatus();
-  return events_[subgraph]->Wait(kTimeout);
-}
-
-Status Streams::Wait() {
-  if (pass_.subgraphs == nullptr) return OkStatus();
-  DT_TRY_STATUS(progress_.WaitForStreams(kTimeout));
-  for (uint32_t s = 0; s < pass_.subgraphs->size(); ++s) {
-    if ((*pass_.subgraphs)[s].phase == pass_.phase) DT_TRY_STATUS(WaitFor(s));
-  }
-  return OkStatus();
-}
-
-// What the threads have queued on a device may still run when they have left the pass.
+// What the threads have queued on a device may still run when they have left their turns.
 void Streams::Abandon() {
-  if (pass_.subgraphs == nullptr) return;
-  progress_.Fail(Cancelled("the step was abandoned"));
-  progress_.WaitForStreams(kTimeout).IgnoreError();
+  turns_.Fail(Cancelled("the step was abandoned"));
+  turns_.WaitUntilIdle(kTimeout);
   for (size_t s = 0; s < kStreams; ++s) {
     if (threads_[s] == nullptr || IsOnHost(static_cast<Stream>(s))) continue;
-    const Status recorded = threads_[s]->runner->Record(*events_.front());
-    if (recorded.ok()) events_.front()->Wait(kTimeout).IgnoreError();
+    DeviceEvent& last = *events_.front().front();
+    if (threads_[s]->runner->Record(last).ok()) last.Wait(kTimeout).IgnoreError();
   }
 }
 

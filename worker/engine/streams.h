@@ -1,5 +1,5 @@
-// The threads that carry out a pass: one for each stream, which runs its subgraphs in order, each
-// as soon as those it waits for have ended. One pass at a time.
+// The threads of the engine: one for each stream, which runs the subgraphs of all turns, each as
+// soon as those it waits for have ended. A lane has one turn at a time.
 #pragma once
 
 #include <array>
@@ -7,9 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "common/runtime/bounded_queue.h"
 #include "worker/engine/node_runner.h"
-#include "worker/engine/progress.h"
+#include "worker/engine/turns.h"
 
 namespace dt::worker {
 
@@ -20,38 +19,35 @@ class Streams {
   explicit Streams(RunnerContext context);
   ~Streams();
 
-  // Starts a pass; returns at once. Subgraphs of communication count as ended. REQUIRES: the pass
-  // before has ended (Wait).
+  // Starts a turn in a lane; returns at once. REQUIRES: the lane's turn before has ended (Wait).
   void Start(const Pass& pass);
-  void GiveRows() { progress_.GiveRows(); }
+  void GiveRows(size_t lane) { turns_.GiveRows(lane); }
   // Errors: what stopped a stream; Timeout.
-  Status WaitFor(uint32_t subgraph);
-  // Waits for all of the pass; does nothing before the first one.
-  Status Wait();
-  // After an error: ends the pass early, and returns when nothing of it runs any more.
+  Status WaitFor(size_t lane, uint32_t subgraph);
+  // Waits for all of the lane's turn; does nothing before the first one.
+  Status Wait(size_t lane);
+  // After an error: ends all turns early, and returns when nothing of them runs any more.
   void Abandon();
-  // To be called after Wait.
+  // REQUIRES: all turns have ended.
   uint64_t graphs_made() const;
 
  private:
   struct Thread {
     std::unique_ptr<NodeRunner> runner;
-    BoundedQueue<uint64_t> begins{1};  // Numbers of passes.
-    std::jthread thread;               // Declared last.
+    std::vector<uint64_t> begun;  // By lane: the turn that the runner knows.
+    std::jthread thread;          // Declared last.
   };
+  // What happened on a device when a subgraph of a lane had run there.
+  using Events = std::vector<std::unique_ptr<DeviceEvent>>;
   Status Open();
-  void Work(Stream stream, std::stop_token stop);
-  Status RunOwn(Stream stream);
-  Status RunSubgraph(uint32_t index, NodeRunner& runner);
-  Status AwaitOthers(uint32_t index, NodeRunner& runner);
+  void Work(Stream stream);
+  Status Run(const Turns::Work& work, Thread& on);
 
   const RunnerContext context_;
-  Progress progress_;
+  Turns turns_;
   std::array<std::unique_ptr<Thread>, kStreams> threads_;  // Null: the plan does not need it.
-  std::vector<std::unique_ptr<DeviceEvent>> events_;       // One per subgraph of the longer pass.
-  uint64_t passes_ = 0;
-
-  Pass pass_;  // The current pass; written while no stream runs.
+  std::vector<Events> events_;                             // By lane, then by subgraph.
+  std::vector<Pass> passes_;                               // By lane: its turn.
 };
 
 }  // namespace dt::worker

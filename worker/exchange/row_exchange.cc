@@ -9,7 +9,11 @@
 namespace dt::worker {
 
 RowExchange::RowExchange(const Plan& plan, Accelerator* accelerator)
-    : plan_(plan), messages_(plan.slices), own_(plan.slices), all_(plan.slices) {
+    : plan_(plan),
+      messages_(plan.slices),
+      own_(plan.slices),
+      all_(plan.slices),
+      sizes_(plan.slices) {
   const Graph& graph = plan.graph;
   for (const Node& node : graph.nodes) {
     if (node.op != "sum_rows") continue;
@@ -18,7 +22,6 @@ RowExchange::RowExchange(const Plan& plan, Accelerator* accelerator)
     piece.in = node.inputs[0];
     piece.sums = node.outputs[0], piece.numbers = node.outputs[1],
     piece.steps_since_update = node.outputs[2];
-    piece.direct = graph.value(piece.in).kind == ValueKind::kNode;
     piece.keys.resize(plan.slices);
     piece.grads.resize(plan.slices);
     const auto numbers = std::ranges::find(graph.inputs, node.inputs[1], &InputSpec::value);
@@ -27,15 +30,13 @@ RowExchange::RowExchange(const Plan& plan, Accelerator* accelerator)
     piece.dim = graph.tables[piece.table].dim;
   }
   counts_.resize(pieces_.size());
-  for (Message& message : messages_) {
-    message.memory = AlignedBuffer(accelerator);
-    message.grads.resize(pieces_.size());
-  }
+  for (AlignedBuffer& message : messages_) message = AlignedBuffer(accelerator);
 }
 
 Status RowExchange::Open() {
   for (const Piece& piece : pieces_) {
-    if (piece.table != kNone && plan_.graph.tables[piece.table].store != kNone) continue;
+    const bool made = plan_.graph.value(piece.in).kind == ValueKind::kNode;
+    if (made && piece.table != kNone && plan_.graph.tables[piece.table].store != kNone) continue;
     return Internal("{} sums rows of no table on the worker", plan_.graph.value(piece.sums).name);
   }
   return OkStatus();
@@ -53,7 +54,7 @@ uint64_t RowExchange::BytesFor(std::span<const uint64_t> keys) const {
 
 // Begins the message of an own slice with counts_; returns where the rest goes.
 std::byte* RowExchange::Begin(SliceIndex slice, size_t bytes) {
-  auto* const memory = static_cast<std::byte*>(messages_[slice].memory.Reserve(bytes));
+  auto* const memory = static_cast<std::byte*>(messages_[slice].Reserve(bytes));
   own_[slice] = {memory, bytes};
   const std::span<const std::byte> counts = std::as_bytes(std::span(counts_));
   return std::ranges::copy(counts, memory).out;
@@ -75,37 +76,91 @@ void RowExchange::PlacePieces(const LookupPlan& slice, Bindings& bindings) {
   }
   auto* grads = reinterpret_cast<float*>(at);
   for (size_t p = 0; p < pieces_.size(); ++p) {
-    messages_[k].grads[p] = grads;
-    if (pieces_[p].direct) bindings.Place(pieces_[p].in, grads);
+    bindings.Place(pieces_[p].in, grads);
     grads += counts_[p] * pieces_[p].dim;
-  }
-}
-
-void RowExchange::CopyPieces(SliceIndex slice, const Bindings& bindings) {
-  for (size_t p = 0; p < pieces_.size(); ++p) {
-    if (pieces_[p].direct) continue;
-    std::ranges::copy(bindings.floats(pieces_[p].in), messages_[slice].grads[p]);
   }
 }
 
 // ------------------------------------------------------------ all slices
 
-Status RowExchange::Join(Collective& collective, std::span<const uint32_t> owner, Step step,
-                         WorkerTables* tables, Bindings& bindings) {
-  if (pieces_.empty()) return OkStatus();
-  DT_CHECK(tables != nullptr && owner.size() == plan_.slices);
-  DT_TRY_STATUS(collective.GatherSlices({owner, own_, all_}));
+Status RowExchange::Join(const Joined& slices, Bindings& bindings) {
+  DT_CHECK(slices.tables != nullptr && slices.owner.size() == plan_.slices);
+  DT_TRY_STATUS(GatherSizes(slices));
+  DT_TRY_STATUS(GatherMessages(slices));
   std::ranges::fill(own_, std::span<const std::byte>());
-  DT_TRY_STATUS(Read(owner));
+  DT_TRY_STATUS(Read(slices.owner));
+  const Step step = slices.call.step;
+  WorkerTables& tables = *slices.tables;
   for (Piece& piece : pieces_) {
     piece.sum.Begin(piece.keys);
-    DT_TRY_STATUS(tables->BindStep(piece.table, piece.sum.keys(), step));
+    DT_TRY_STATUS(tables.BindStep(piece.table, piece.sum.keys(), step));
   }
-  DT_TRY_STATUS(bindings.BindStep(tables->views()));
+  DT_TRY_STATUS(bindings.BindStep(tables.views()));
   for (Piece& piece : pieces_) {
-    DT_TRY_STATUS(SumPiece(piece, step, tables->views()[piece.table], bindings));
+    DT_TRY_STATUS(SumPiece(piece, step, tables.views()[piece.table], bindings));
   }
   return OkStatus();
+}
+
+Status RowExchange::GatherSizes(const Joined& slices) {
+  send_.clear();
+  receive_.clear();
+  for (size_t k = 0; k < sizes_.size(); ++k) {
+    const std::span<uint64_t> size(&sizes_[k], 1);
+    if (slices.owner[k] == slices.communicator.rank()) {
+      sizes_[k] = own_[k].size();
+      SendToOthers(slices, std::as_bytes(size));
+    } else {
+      receive_.push_back({slices.owner[k], std::as_writable_bytes(size)});
+    }
+  }
+  DT_TRY_STATUS(Exchange(slices, 0));
+  for (size_t k = 0; k < sizes_.size(); ++k) {
+    if (sizes_[k] <= kSliceBytesMax) continue;
+    return WithHint(
+        Internal("slice {} of rank {} leaves {} bytes to gather; at most {} are possible", k,
+                 slices.owner[k], sizes_[k], kSliceBytesMax),
+        "raise train.slices, or put the tables on servers");
+  }
+  return OkStatus();
+}
+
+Status RowExchange::GatherMessages(const Joined& slices) {
+  const uint32_t rank = slices.communicator.rank();
+  const auto room = [](uint64_t bytes) { return (bytes + 15) / 16 * 16; };
+  size_t needed = 0;
+  for (size_t k = 0; k < sizes_.size(); ++k) {
+    if (slices.owner[k] != rank) needed += room(sizes_[k]);
+  }
+  if (needed > gathered_.size()) gathered_.resize(needed + needed / 8);
+  send_.clear();
+  receive_.clear();
+  size_t at = 0;
+  for (size_t k = 0; k < sizes_.size(); ++k) {
+    if (slices.owner[k] == rank) {
+      all_[k] = own_[k];
+      SendToOthers(slices, own_[k]);
+      continue;
+    }
+    const std::span<std::byte> place = std::span(gathered_).subspan(at, sizes_[k]);
+    receive_.push_back({slices.owner[k], place});
+    all_[k] = place;
+    at += room(sizes_[k]);
+  }
+  return Exchange(slices, 1);
+}
+
+void RowExchange::SendToOthers(const Joined& slices, std::span<const std::byte> bytes) {
+  for (uint32_t r = 0; r < slices.call.group.size(); ++r) {
+    if (r != slices.communicator.rank()) send_.push_back({r, bytes});
+  }
+}
+
+Status RowExchange::Exchange(const Joined& slices, SliceIndex part) {
+  if (send_.empty() && receive_.empty()) return OkStatus();
+  CollectiveCall call = slices.call;
+  call.slice = part;
+  return slices.communicator.NeighborExchange(call, send_, receive_);
 }
 
 // Finds keys and gradients in each slice's message.

@@ -27,8 +27,8 @@ SlicePacks::Holders SlicePacks::HoldersOf(const Node& node) {
           !TextAttr(node.attrs, "rows", "").empty()};
 }
 
-SlicePacks::SlicePacks(const Plan& plan, Holders holders, Accelerator* accelerator)
-    : holders_(std::move(holders)),
+SlicePacks::SlicePacks(const Plan& plan, const Subgraph& bucket, Accelerator* accelerator)
+    : holders_(HoldersOf(plan.graph.nodes[bucket.nodes.front()])),
       terms_(std::max<size_t>(1, holders_.terms.size())),
       packs_(plan.slices * terms_),
       sums_(packs_.size()),
@@ -37,25 +37,16 @@ SlicePacks::SlicePacks(const Plan& plan, Holders holders, Accelerator* accelerat
   if (own != holders_.terms.end()) own_term_ = own - holders_.terms.begin();
   if (holders_.terms.empty()) own_term_ = 0;
   for (Pack& pack : packs_) pack.memory = AlignedBuffer(accelerator);
-  std::vector<bool> taken(plan.graph.values.size());
-  uint32_t number = 0;
-  for (const Subgraph& subgraph : plan.train) {
-    for (const NodeIndex n : subgraph.nodes) {
-      const Node& node = plan.graph.nodes[n];
-      if (node.op != "sum_slices" && node.op != "gather_slices") continue;
-      const uint32_t at = number++;
-      if (HoldersOf(node) != holders_) continue;
-      DT_CHECK(node.inputs.size() == 1 && node.outputs.size() == 1);
-      Piece piece{.node = n, .number = at, .in = node.inputs[0], .out = node.outputs[0]};
-      piece.summed = node.op == "sum_slices";
-      piece.direct = plan.graph.value(piece.in).kind == ValueKind::kNode && !taken[piece.in];
-      taken[piece.in] = true;
-      piece.floats = FloatsOf(plan.graph.value(piece.in));
-      size_t& end = piece.summed ? sum_floats_ : gather_floats_;
-      piece.offset = end;
-      end += Padded(piece.floats);
-      pieces_.push_back(piece);
-    }
+  for (const NodeIndex n : bucket.nodes) {
+    const Node& node = plan.graph.nodes[n];
+    DT_CHECK(node.inputs.size() == 1 && node.outputs.size() == 1);
+    Piece piece{.node = n, .in = node.inputs[0], .out = node.outputs[0]};
+    piece.summed = node.op == "sum_slices";
+    piece.floats = FloatsOf(plan.graph.value(piece.in));
+    size_t& end = piece.summed ? sum_floats_ : gather_floats_;
+    piece.offset = end;
+    end += Padded(piece.floats);
+    pieces_.push_back(piece);
   }
 }
 

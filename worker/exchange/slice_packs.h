@@ -1,7 +1,6 @@
-// The values that slices of a step leave for its exchange: for each own slice the inputs of some
-// sum_slices nodes, packed one after the other, and those of some gather_slices nodes: of all that
-// the same positions of a team hold together. Kernels write straight into the packs. Owned by the
-// train thread.
+// The values that slices of a step leave for a bucket of joins: for each own slice the inputs of
+// its sum_slices nodes, packed one after the other, and those of its gather_slices nodes. The same
+// positions of a team hold all of them together. Kernels write straight into the packs.
 #pragma once
 
 #include <optional>
@@ -23,8 +22,8 @@ class SlicePacks {
     friend bool operator==(const Holders&, const Holders&) = default;
   };
   static Holders HoldersOf(const Node& node);
-  // For the nodes with these holders. With an accelerator the packs are pinned for copies from it.
-  SlicePacks(const Plan& plan, Holders holders, Accelerator* accelerator);
+  // With an accelerator the packs are pinned for copies from it.
+  SlicePacks(const Plan& plan, const Subgraph& bucket, Accelerator* accelerator);
 
   const Holders& holders() const { return holders_; }
   size_t terms() const { return terms_; }
@@ -33,11 +32,8 @@ class SlicePacks {
 
   struct Piece {
     NodeIndex node = kNone;
-    uint32_t number = 0;  // Among all exchanged values: the same for all workers.
     ValueIndex in = kNone, out = kNone;
     bool summed = false;  // Otherwise gathered.
-    // The kernel that makes `in` writes into the pack; otherwise `in` is copied there.
-    bool direct = false;
     size_t offset = 0, floats = 0;
   };
   const std::vector<Piece>& pieces() const { return pieces_; }
@@ -49,8 +45,7 @@ class SlicePacks {
   // Fills the pack with zeros, for a slice without samples.
   void Clear(size_t term);
 
-  // For Collective::ExchangeSlices: by term of all slices; the spans of those not touched since
-  // Begin are empty.
+  // By term of all slices; the spans of those not touched since Begin are empty.
   void Begin();
   std::span<const std::span<const float>> sums() const { return sums_; }
   std::span<const std::span<const float>> gathers() const { return gathers_; }

@@ -8,6 +8,8 @@
 namespace dt::worker {
 namespace {
 
+constexpr uint32_t kJoinGroup = 2;  // In tags of messages.
+
 std::span<float> Floats(AlignedBuffer& memory, size_t count) {
   return {static_cast<float*>(memory.Reserve(count * sizeof(float))), count};
 }
@@ -15,15 +17,18 @@ std::span<float> Floats(AlignedBuffer& memory, size_t count) {
 }  // namespace
 
 StepExchange::StepExchange(const Plan& plan, Accelerator* accelerator)
-    : plan_(plan), accelerator_(accelerator), rows_(plan, accelerator) {}
+    : plan_(plan),
+      accelerator_(accelerator),
+      rows_(plan, accelerator),
+      sources_(plan.graph.values.size()) {}
 
 Status StepExchange::Open() {
   for (const Subgraph& subgraph : plan_.train) {
-    for (const NodeIndex n : subgraph.nodes) {
-      const Node& node = plan_.graph.nodes[n];
-      if (node.op == "sum_slices" || node.op == "gather_slices") DT_TRY_STATUS(OpenBucket(node));
-    }
+    if (subgraph.phase != Phase::kJoin) continue;
+    if (plan_.graph.nodes[subgraph.nodes.front()].op == "sum_rows") continue;
+    DT_TRY_STATUS(OpenBucket(subgraph));
   }
+  FindSources();
   for (const LossSpec& loss : plan_.graph.losses) {
     loss_places_.push_back(PlaceOf(loss));
     if (loss_places_.back().bucket == nullptr) {
@@ -34,30 +39,36 @@ Status StepExchange::Open() {
   return rows_.Open();
 }
 
-// Buckets are in the order of their first nodes, the same for all workers.
-Status StepExchange::OpenBucket(const Node& node) {
-  const SlicePacks::Holders holders = SlicePacks::HoldersOf(node);
-  const bool known = std::ranges::any_of(
-      buckets_, [&](const auto& bucket) { return bucket->packs.holders() == holders; });
-  if (known) return OkStatus();
-  for (const auto* positions : {&holders.group, &holders.terms}) {
-    const bool fit = std::ranges::all_of(
-        *positions, [this](int64_t p) { return p >= 0 && p < int64_t{plan_.devices}; });
-    if (fit && positions->empty() == (plan_.devices == 1)) continue;
-    return Internal("node \"{}\" names no positions of its team", node.name);
+Status StepExchange::OpenBucket(const Subgraph& subgraph) {
+  const SlicePacks::Holders holders =
+      SlicePacks::HoldersOf(plan_.graph.nodes[subgraph.nodes.front()]);
+  for (const NodeIndex n : subgraph.nodes) {
+    const Node& node = plan_.graph.nodes[n];
+    for (const auto* positions : {&holders.group, &holders.terms}) {
+      const bool fit = std::ranges::all_of(
+          *positions, [this](int64_t p) { return p >= 0 && p < int64_t{plan_.devices}; });
+      if (fit && positions->empty() == (plan_.devices == 1)) continue;
+      return Internal("node \"{}\" names no positions of its team", node.name);
+    }
+    if (SlicePacks::HoldersOf(node) == holders) continue;
+    return Internal("node \"{}\" is in a bucket of other positions", node.name);
   }
-  Bucket& bucket = *buckets_.emplace_back(std::make_unique<Bucket>(plan_, holders, accelerator_));
+  Bucket& bucket = *buckets_.emplace_back(std::make_unique<Bucket>(plan_, subgraph, accelerator_));
   const SlicePacks& packs = bucket.packs;
   bucket.summed = Floats(bucket.summed_memory, packs.sum_floats());
   bucket.gathered =
       Floats(bucket.gathered_memory, plan_.slices * packs.terms() * packs.gather_floats());
   std::ranges::fill(bucket.summed, 0.0f);
-  for (const SlicePacks::Piece& piece : packs.pieces()) {
-    if (!holders.rows) break;
-    const auto rows = static_cast<size_t>(plan_.graph.value(piece.in).shape[0].times);
-    bucket.rows.push_back({piece.offset, rows, piece.floats / rows});
-  }
   return OkStatus();
+}
+
+void StepExchange::FindSources() {
+  for (const std::unique_ptr<Bucket>& bucket : buckets_) {
+    for (const SlicePacks::Piece& piece : bucket->packs.pieces()) {
+      Source& source = sources_[piece.in];
+      if (source.bucket == nullptr) source = {bucket.get(), &piece};
+    }
+  }
 }
 
 StepExchange::LossPlace StepExchange::PlaceOf(const LossSpec& loss) const {
@@ -67,6 +78,16 @@ StepExchange::LossPlace StepExchange::PlaceOf(const LossSpec& loss) const {
     }
   }
   return {};
+}
+
+// ------------------------------------------------------------ own slices
+
+void StepExchange::BeginStep(Step step, std::span<const uint32_t> owner, WorkerTables* tables) {
+  DT_CHECK(owner.size() == plan_.slices);
+  step_ = step;
+  owner_.assign(owner.begin(), owner.end());
+  tables_ = tables;
+  for (const std::unique_ptr<Bucket>& bucket : buckets_) bucket->packs.Begin();
 }
 
 void StepExchange::AddNothing(SliceIndex slice) {
@@ -82,73 +103,125 @@ void StepExchange::PlacePieces(const LookupPlan& slice, Bindings& bindings) {
     if (!term) continue;
     for (const SlicePacks::Piece& piece : bucket->packs.pieces()) {
       float* const memory = bucket->packs.PieceOf(*term, piece);
-      if (piece.direct) bindings.Place(piece.in, memory);
+      if (sources_[piece.in].piece != &piece) continue;
+      if (plan_.graph.value(piece.in).kind == ValueKind::kNode) {
+        bindings.Place(piece.in, memory);
+      } else {  // Nothing changes it while the slice runs.
+        std::ranges::copy(bindings.floats(piece.in), memory);
+      }
     }
   }
   rows_.PlacePieces(slice, bindings);
 }
 
-void StepExchange::CopyPieces(SliceIndex slice, const Bindings& bindings) {
-  for (const std::unique_ptr<Bucket>& bucket : buckets_) {
-    const auto term = bucket->packs.OwnTerm(slice);
-    if (!term) continue;
-    for (const SlicePacks::Piece& piece : bucket->packs.pieces()) {
-      if (piece.direct) continue;
-      const auto* const from = static_cast<const float*>(bindings.view(piece.in).data);
-      std::copy_n(from, piece.floats, bucket->packs.PieceOf(*term, piece));
-    }
+// ------------------------------------------------------------ all slices
+
+Status StepExchange::Join(const Subgraph& subgraph, const TeamLink& team, Bindings& bindings) {
+  const Node& first = plan_.graph.nodes[subgraph.nodes.front()];
+  CollectiveCall call{.group = team.all,
+                      .name = subgraph.name,
+                      .node = static_cast<uint32_t>(IntAttr(first.attrs, "number", 0)),
+                      .step = step_};
+  if (first.op == "sum_rows") {
+    return rows_.Join({call, *team.communicator, owner_, tables_}, bindings);
   }
-  rows_.CopyPieces(slice, bindings);
+  const auto found = std::ranges::find_if(
+      buckets_, [&](const auto& bucket) { return &bucket->subgraph == &subgraph; });
+  DT_CHECK(found != buckets_.end());
+  Bucket& bucket = **found;
+  FindMembers(team, bucket);
+  CopyAgain(bucket);
+  const CollectiveCall own{bucket.members, call.name, call.node, 0, step_};
+  DT_TRY_STATUS(Sum(own, team, bucket));
+  return Gather(own, team, bucket);
 }
 
-// The ranks that have the terms, and those that get the sums: in each team those of the holders.
-void StepExchange::FindRanks(const Collective& collective, std::span<const uint32_t> owner,
-                             Bucket& bucket) {
+// The ranks that get the results: in each team those of the holders. Some of them have terms.
+void StepExchange::FindMembers(const TeamLink& team, Bucket& bucket) const {
   const SlicePacks::Holders& holders = bucket.packs.holders();
+  const auto rank_of = [this](uint32_t in, int64_t position) {
+    return in * plan_.devices + static_cast<uint32_t>(position);
+  };
+  const std::vector<int64_t> alone = {0};
+  const std::vector<int64_t>& group = holders.group.empty() ? alone : holders.group;
+  const std::vector<int64_t>& terms = holders.terms.empty() ? alone : holders.terms;
+  bucket.members = {.id = kJoinGroup, .ranks = {}};
+  for (uint32_t t = 0; t < team.place.teams; ++t) {
+    for (const int64_t position : group) bucket.members.ranks.push_back(rank_of(t, position));
+  }
   bucket.owner.clear();
-  bucket.ranks.clear();
-  for (const uint32_t team : owner) {
-    for (size_t t = 0; t < bucket.packs.terms(); ++t) {
-      const auto position = holders.terms.empty() ? 0u : static_cast<uint32_t>(holders.terms[t]);
-      bucket.owner.push_back(team * plan_.devices + position);
+  for (const uint32_t t : owner_) {
+    for (const int64_t p : terms) {
+      bucket.owner.push_back(bucket.members.PositionOf(rank_of(t, p)));
     }
   }
-  for (uint32_t team = 0; team < collective.size() / plan_.devices; ++team) {
-    for (const int64_t position : holders.group) {
-      bucket.ranks.push_back(team * plan_.devices + static_cast<uint32_t>(position));
+  bucket.ranges.clear();
+  if (!holders.rows) return;
+  const auto members = static_cast<int64_t>(bucket.members.size());
+  for (int64_t m = 0; m < members; ++m) {
+    for (const SlicePacks::Piece& piece : bucket.packs.pieces()) {
+      const int64_t rows = plan_.graph.value(piece.in).shape[0].times;
+      const size_t width = piece.floats / static_cast<size_t>(rows);
+      const Range own = EvenPart({0, rows}, members, m);
+      const auto at = [&](int64_t row) {
+        return (piece.offset + static_cast<size_t>(row) * width) * sizeof(float);
+      };
+      bucket.ranges.push_back({static_cast<uint32_t>(m), at(own.begin), at(own.end)});
     }
   }
 }
 
-Status StepExchange::Join(Collective& collective, const StepSlices& slices, Bindings& bindings) {
-  DT_CHECK(slices.owner.size() == plan_.slices);
-  for (const std::unique_ptr<Bucket>& bucket : buckets_) {
-    FindRanks(collective, slices.owner, *bucket);
-    SlicePacks& packs = bucket->packs;
-    DT_TRY_STATUS(collective.ExchangeSlices({.owner = bucket->owner,
-                                             .sum = packs.sums(),
-                                             .gather = packs.gathers(),
-                                             .summed = bucket->summed,
-                                             .gathered = bucket->gathered,
-                                             .rows = bucket->rows,
-                                             .ranks = bucket->ranks,
-                                             .number = packs.pieces().front().number,
-                                             .step = slices.step}));
-    packs.Begin();
-    if (plan_.devices > 1 && bucket->summed.empty()) continue;
-    DT_TRY_STATUS(CheckDenseGrads(plan_.graph, bindings, bucket->summed, slices.step));
+// A value that two nodes exchange is in the pack of the first one.
+void StepExchange::CopyAgain(Bucket& bucket) const {
+  for (const SlicePacks::Piece& piece : bucket.packs.pieces()) {
+    const Source& source = sources_[piece.in];
+    for (SliceIndex k = 0; source.piece != &piece && k < plan_.slices; ++k) {
+      const auto term = bucket.packs.OwnTerm(k), from = source.bucket->packs.OwnTerm(k);
+      if (!term || !from || bucket.packs.sums()[*term].data() == nullptr) continue;
+      std::copy_n(source.bucket->packs.PieceOf(*from, *source.piece), piece.floats,
+                  bucket.packs.PieceOf(*term, piece));
+    }
   }
-  DT_TRY_STATUS(rows_.Join(collective, slices.owner, slices.step, slices.tables, bindings));
-  for (const std::unique_ptr<Bucket>& bucket : buckets_) SpreadResults(*bucket, bindings);
-  AddLosses();
-  return OkStatus();
+}
+
+Status StepExchange::Sum(const CollectiveCall& call, const TeamLink& team, Bucket& bucket) {
+  if (bucket.summed.empty()) return OkStatus();
+  bucket.terms.clear();
+  for (const std::span<const float>& pack : bucket.packs.sums()) {
+    bucket.terms.push_back(std::as_bytes(pack));
+  }
+  return team.communicator->ReduceTerms(call, {}, {bucket.owner, bucket.terms, bucket.ranges},
+                                        std::as_writable_bytes(bucket.summed));
+}
+
+Status StepExchange::Gather(const CollectiveCall& call, const TeamLink& team, Bucket& bucket) {
+  const size_t each = bucket.packs.gather_floats();
+  const uint32_t me = bucket.members.PositionOf(team.communicator->rank());
+  send_.clear();
+  receive_.clear();
+  for (size_t k = 0; each > 0 && k < bucket.owner.size(); ++k) {
+    const std::span<float> place = bucket.gathered.subspan(k * each, each);
+    if (bucket.owner[k] != me) {
+      receive_.push_back({bucket.owner[k], std::as_writable_bytes(place)});
+      continue;
+    }
+    const std::span<const float> own = bucket.packs.gathers()[k];
+    std::ranges::copy(own, place.begin());
+    for (uint32_t m = 0; m < bucket.members.size(); ++m) {
+      if (m != me) send_.push_back({m, std::as_bytes(own)});
+    }
+  }
+  if (send_.empty() && receive_.empty()) return OkStatus();
+  CollectiveCall gather = call;
+  gather.slice = 1;
+  return team.communicator->NeighborExchange(gather, send_, receive_);
 }
 
 void StepExchange::SpreadResults(const Bucket& bucket, Bindings& bindings) const {
   const SlicePacks& packs = bucket.packs;
   for (const SlicePacks::Piece& piece : packs.pieces()) {
     if (piece.summed) {
-      const size_t first = bucket.rows.empty() ? 0 : bindings.FirstOwned(piece.out);
+      const size_t first = bucket.ranges.empty() ? 0 : bindings.FirstOwned(piece.out);
       bindings.Place(piece.out, bucket.summed.data() + piece.offset + first);
       continue;
     }
@@ -164,7 +237,15 @@ void StepExchange::SpreadResults(const Bucket& bucket, Bindings& bindings) const
   }
 }
 
-void StepExchange::AddLosses() {
+Status StepExchange::Finish(Bindings& bindings) {
+  bool summed = false;
+  for (const std::unique_ptr<Bucket>& bucket : buckets_) {
+    SpreadResults(*bucket, bindings);
+    if (bucket->summed.empty()) continue;
+    summed = true;
+    DT_TRY_STATUS(CheckDenseGrads(plan_.graph, bindings, bucket->summed, step_));
+  }
+  if (!summed) DT_TRY_STATUS(CheckDenseGrads(plan_.graph, bindings, {}, step_));
   for (size_t l = 0; l < loss_places_.size(); ++l) {
     const Bucket& bucket = *loss_places_[l].bucket;
     const float* part = bucket.gathered.data() + loss_places_[l].offset;
@@ -174,6 +255,7 @@ void StepExchange::AddLosses() {
       step_losses_[l] += double{*part};
     }
   }
+  return OkStatus();
 }
 
 }  // namespace dt::worker

@@ -55,7 +55,7 @@ Status Bindings::Open(Parameters& parameters, const Bindings* lasting) {
   SetShapes();
   joined_.resize(plan_.graph.inputs.size());
   // Bindings that share `lasting` place their slots with their first slice, if one comes.
-  return lasting == nullptr ? PlaceSlots() : OkStatus();
+  return lasting == nullptr ? PlaceSlots(false) : OkStatus();
 }
 
 void Bindings::ShareLasting(const Bindings& other) {
@@ -153,7 +153,7 @@ Status Bindings::ReadSymbols(const Parameters& parameters) {
 
 Status Bindings::BindSlice(const LookupPlan& slice, TableViews tables) {
   SetSizes(slice, tables);
-  DT_TRY_STATUS(PlaceSlots());
+  DT_TRY_STATUS(PlaceSlots(false));
   for (const InputSpec& spec : plan_.graph.inputs) BindInput(spec, slice);
   PlaceTables(tables);
   return OkStatus();
@@ -165,7 +165,7 @@ Status Bindings::BindStep(TableViews tables) {
     if (symbol_step_[s] != kNone) SetSize(s, tables[symbol_step_[s]].numbers.size());
   }
   SetShapes();
-  DT_TRY_STATUS(PlaceSlots());
+  DT_TRY_STATUS(PlaceSlots(true));
   PlaceTables(tables);
   return OkStatus();
 }
@@ -249,7 +249,7 @@ size_t Bindings::BytesFor(ValueIndex v) const {
   return bytes;
 }
 
-Status Bindings::PlaceSlots() {
+Status Bindings::PlaceSlots(bool of_step) {
   std::ranges::fill(slot_bytes_, size_t{64});
   for (ValueIndex v = 0; v < views_.size(); ++v) {
     const uint32_t slot = plan_.slot[v];
@@ -259,6 +259,8 @@ Status Bindings::PlaceSlots() {
   for (size_t v = 0; v < views_.size(); ++v) {
     const uint32_t slot = plan_.slot[v];
     if (slot == kNone) continue;
+    const Node& producer = plan_.graph.nodes[plan_.graph.values[v].producer];
+    if (of_step && producer.phase == Phase::kSlice) continue;
     views_[v].data = on_device_[slot] ? arena_.data() + device_at_[slot]
                                       : slots_[slot].Reserve(slot_bytes_[slot]);
   }

@@ -83,7 +83,8 @@ class Bindings {
   void PlaceTables(TableViews tables);
   void PinCopiedSlots();
   size_t BytesFor(ValueIndex v) const;
-  Status PlaceSlots();
+  // `of_step`: values of slices stay where they are.
+  Status PlaceSlots(bool of_step);
   Status GrowArena();
   void BindInput(const InputSpec& spec, const LookupPlan& slice);
   void* JoinColumns(size_t input, const InputSpec& spec, const Batch& batch);

@@ -92,10 +92,7 @@ class WorkerCore {
 
   // The mesh notices a lost worker at once, the scheduler after its lease; but only the scheduler
   // knows which one it is.
-  bool PeerMayBeLost() const {
-    return connecting_ || (collective_ != nullptr && collective_->broken()) ||
-           (team_ && team_->broken);
-  }
+  bool PeerMayBeLost() const { return connecting_ || (team_ && team_->communicator->broken()); }
   void AwaitVerdict() {
     const TimePoint deadline =
         parts_.clock.Now() + std::min<Duration>(kVerdictMax, 2 * parts_.link.welcome().lease);
@@ -150,7 +147,7 @@ class WorkerCore {
     const Engine::Options options{.pool = pool_,
                                   .accelerator = accelerator,
                                   .tables = tables_.get(),
-                                  .team = team_ ? &*team_ : nullptr,
+                                  .team = options_.job.train.asynchronous() ? nullptr : &*team_,
                                   .timeline = trace_.timeline(),
                                   .overlap = options_.job.parallel.overlap};
     const bool all_on_servers = std::ranges::all_of(
@@ -167,11 +164,7 @@ class WorkerCore {
 
   Status Start(const StartMessage& start) {
     DT_TRY(Plan plan, PlanIn(start));
-    DT_TRY_STATUS(ConnectMesh(start.view));
-    communicator_ = MakeMeshCommunicator(collective_->mesh());
-    // Asynchronous workers are alone.
-    const TeamPlace place{rank_ / plan.devices, collective_->size() / plan.devices};
-    team_.emplace(*communicator_, place.teams == 0 ? TeamPlace{} : place);
+    DT_TRY_STATUS(Connect(start.view, plan.devices));
     DT_TRY_STATUS(OpenEngine(std::move(plan)));
     DT_TRY(client_,
            PsClient::Open(
@@ -197,7 +190,7 @@ class WorkerCore {
                          .client = *client_,
                          .engine = *engine_,
                          .other_engine = other_engine_.get(),
-                         .collective = *collective_,
+                         .team = *team_,
                          .self = parts_.link.welcome().id,
                          .predictions_path = options_.predictions_path,
                          .rank = rank_,
@@ -242,7 +235,7 @@ class WorkerCore {
     return requests;
   }
 
-  Status ConnectMesh(const View& view) {
+  Status Connect(const View& view, uint32_t team_size) {
     const std::vector<ProcessId>& workers = view.workers;
     const auto self = std::ranges::find(workers, parts_.link.welcome().id);
     if (self == workers.end()) {
@@ -252,13 +245,13 @@ class WorkerCore {
     rank_ = static_cast<uint32_t>(self - workers.begin());
     // Asynchronous workers exchange nothing with one another.
     if (workers.size() == 1 || options_.job.train.asynchronous()) {
-      collective_ = std::make_unique<Collective>(std::move(MakeMemoryMesh(1, limits).front()));
+      team_.emplace(std::move(MakeMemoryMesh(1, limits).front()));
       return OkStatus();
     }
     connecting_ = true;
     DT_TRY(auto mesh, parts_.connect(view, rank_, limits));
     connecting_ = false;
-    collective_ = std::make_unique<Collective>(std::move(mesh));
+    team_.emplace(std::move(mesh), team_size);
     return OkStatus();
   }
 
@@ -292,7 +285,8 @@ class WorkerCore {
     DT_TRY(done.result, trainer_->Evaluate(order));
     return OkStatus();
   }
-  // Tables on workers and dense parameters are the same in all teams, so the first one writes them.
+  // Tables on workers and dense parameters are the same in all teams, so the first one writes them;
+  // asynchronous workers each count as the only one.
   // If dense parameters are on servers, which save them with their optimizer state, this file is
   // for programs that read checkpoints.
   Status Do(const SaveOrder& order, OrderDoneMessage& done) {
@@ -300,8 +294,10 @@ class WorkerCore {
     DT_TRY(const std::string folder, PathBelow(options_.job.checkpoint.dir, order.name));
     if (rank_ == 0) DT_TRY_STATUS(trainer_->PullDense());
     DT_TRY_STATUS(engine_->FetchParameters());
-    DT_TRY(std::optional<CheckpointFile> file, engine_->parameters().Save(folder));
-    if (file) saved.files.push_back(*std::move(file));
+    if (rank_ == 0 || !options_.job.train.asynchronous()) {
+      DT_TRY(std::optional<CheckpointFile> file, engine_->parameters().Save(folder));
+      if (file) saved.files.push_back(*std::move(file));
+    }
     if (rank_ == 0) {
       DT_TRY(const std::vector<CheckpointFile> tables,
              tables_->Save({folder, rank_, order.step, client_->shards()}));
@@ -347,8 +343,6 @@ class WorkerCore {
   // Set by Start. Each object uses those before it.
   uint32_t rank_ = 0;
   bool connecting_ = false;  // To the other workers, at this moment.
-  std::unique_ptr<Collective> collective_;
-  std::unique_ptr<Communicator> communicator_;
   std::optional<TeamLink> team_;
   std::unique_ptr<Accelerator> accelerator_;  // Null: the plan needs none, or the options name one.
   std::unique_ptr<WorkerTables> tables_;

@@ -32,8 +32,7 @@ RunInfo RunInfoOf(const AsyncStepInfo& info, const AsyncLane& lane) {
 // The part of the dense optimizer that runs here: l2, clipping.
 Status Update(const AsyncStepInfo& info, AsyncLane& lane, AsyncStages& on) {
   const TimelineSpan span(on.timeline, stage::kUpdate, info.step);
-  constexpr uint32_t kOwner[] = {0};
-  DT_TRY_STATUS(lane.engine.Exchange(on.alone, kOwner, info.step));
+  DT_TRY_STATUS(lane.engine.FinishExchange());
   DT_TRY_STATUS(lane.engine.Update(RunInfoOf(info, lane)));
   return lane.engine.FinishUpdate();
 }
@@ -59,6 +58,8 @@ Status BeginAsyncStep(const AsyncStepInfo& info, AsyncStages& on) {
   if (slice.batch.samples == 0) return OkStatus();
   Recorded(on.timeline, stage::kTakeDense, info.step,
            [&] { lane.dense.Take(slice, lane.slice->rows); });
+  constexpr uint32_t kOwner[] = {0};
+  lane.engine.BeginStep(info.step, kOwner);
   DT_TRY_STATUS(lane.engine.BeginSlice(slice, RunInfoOf(info, lane)));
   lane.engine.GiveRows(lane.slice->rows);
   return OkStatus();

@@ -13,7 +13,6 @@
 
 #include "common/base/status.h"
 #include "worker/client/ps_client.h"
-#include "worker/collective/collective.h"
 #include "worker/engine/engine.h"
 #include "worker/train/dense_blocks.h"
 #include "worker/train/row_puller.h"
@@ -32,7 +31,6 @@ struct AsyncLane {
 struct AsyncStages {
   RowPuller& puller;
   PsClient& client;
-  Collective& alone;             // A collective of this worker only.
   std::span<AsyncLane> lanes;    // One or two; a step uses the lane step modulo their number.
   bool overlap = true;           // False: a step ends, pushes included, before the next one begins.
   Timeline* timeline = nullptr;  // Null: nothing is recorded.

@@ -17,7 +17,6 @@ inline constexpr SpanLabel kTakeDense{Track::kTrain, "take dense"};
 inline constexpr SpanLabel kRunSlice{Track::kTrain, "run slice"};
 inline constexpr SpanLabel kSendPush{Track::kTrain, "send push"};
 inline constexpr SpanLabel kAwaitExchange{Track::kTrain, "the exchange", kWait};
-inline constexpr SpanLabel kExchange{Track::kExchange, "exchange"};
 inline constexpr SpanLabel kAwaitPushes{Track::kTrain, "acknowledgements", kWait};
 inline constexpr SpanLabel kAwaitBarrier{Track::kTrain, "the barrier", kWait};
 inline constexpr SpanLabel kBarrier{Track::kExchange, "barrier", kWait};

@@ -18,16 +18,16 @@ RunInfo RunInfoOf(const StepInfo& info, const Engine& engine, uint64_t first_sam
           .training = true};
 }
 
-Status Exchange(const StepInfo& info, Stages& on) {
+Status FinishExchange(const StepInfo& info, Stages& on) {
   const TimelineSpan wait(on.timeline, stage::kAwaitExchange, info.step);
-  const TimelineSpan span(on.timeline, stage::kExchange, info.step);
-  return on.engine.Exchange(on.collective, info.slice_owner, info.step);
+  return on.engine.FinishExchange();
 }
 
 Status Barrier(const StepInfo& info, Stages& on) {
   const TimelineSpan wait(on.timeline, stage::kAwaitBarrier, info.step);
   const TimelineSpan span(on.timeline, stage::kBarrier, info.step);
-  return on.collective.Barrier();
+  return on.team.communicator->Barrier(
+      {.group = on.team.all, .name = "barrier", .step = info.step});
 }
 
 Status WaitForPushes(const StepInfo& info, Stages& on) {
@@ -74,7 +74,7 @@ Status PushSlice(const StepInfo& info, const LookupPlan& slice, Stages& on) {
 // If the engine takes two slices, one starts before the one before it has its gradients.
 Status OwnSlices(const StepInfo& info, Stages& on) {
   const LookupPlan* under_way = nullptr;
-  const uint32_t team = on.collective.rank() / on.engine.plan().devices;
+  const uint32_t team = on.team.place.team;
   for (auto left = std::ranges::count(info.slice_owner, team); left > 0; --left) {
     if (under_way != nullptr && on.engine.slices_at_once() == 1) {
       DT_TRY_STATUS(PushSlice(info, *std::exchange(under_way, nullptr), on));
@@ -109,13 +109,14 @@ Status BeginStep(Step step, Stages& on) { return on.puller.Begin(step, PullMode:
 
 Status TrainStep(const StepInfo& info, Stages& on) {
   const TimelineSpan whole(on.timeline, stage::kStep, info.step);
+  on.engine.BeginStep(info.step, info.slice_owner);
   DT_TRY_STATUS(OwnSlices(info, on));
   // When all pushes are acknowledged and everybody has the dense sums, nothing can be missing any
   // more. A single worker does not wait for the sums: if it is lost, nobody is left who could go on
   // with them.
-  const bool alone = on.overlap && on.collective.size() == 1;
+  const bool alone = on.overlap && on.team.all.size() == 1;
   if (alone) DT_TRY_STATUS(Complete(info, on));
-  DT_TRY_STATUS(Exchange(info, on));
+  DT_TRY_STATUS(FinishExchange(info, on));
   if (!on.overlap) DT_TRY_STATUS(Update(info, on));
   if (!alone) DT_TRY_STATUS(Complete(info, on));
   if (on.overlap) DT_TRY_STATUS(Update(info, on));

@@ -2,13 +2,14 @@
 //
 //   reader ─▶ pull ──────────▶ GiveRows ─▶ RowGrads ─▶ push    for each own slice of the step; what
 //        └──▶ BeginSlice ────────┘             │               needs no rows runs while they come
-//                                              └─▶ Exchange    dense sums, rows of tables here
+//                                              └─▶ FinishExchange  dense sums, rows of tables here
 //                                                    └─▶ barrier ─▶ Complete ─▶ Update
 //
+// The exchange begins as the last own slice makes its gradients; see engine.h.
 // Servers apply a step once every rank is past its barrier; no rank pulls for the next step
 // earlier. If a rank dies or fails between any two lines, then either nobody has applied the step,
 // or everybody can. If there is only one rank, nobody is left to do so: with overlap, its barrier
-// and Complete come before Exchange, and its loss takes the job back to a checkpoint.
+// and Complete come before FinishExchange, and its loss takes the job back to a checkpoint.
 //
 // Without overlap, a line begins when the one before has ended: pushes are acknowledged first, and
 // the update is done before Complete.
@@ -18,8 +19,8 @@
 
 #include "common/base/status.h"
 #include "worker/client/ps_client.h"
-#include "worker/collective/collective.h"
 #include "worker/engine/engine.h"
+#include "worker/exchange/team_link.h"
 #include "worker/train/row_puller.h"
 
 namespace dt::worker {
@@ -28,7 +29,7 @@ struct Stages {
   RowPuller& puller;
   PsClient& client;
   Engine& engine;
-  Collective& collective;
+  TeamLink& team;
   bool overlap = true;
   Timeline* timeline = nullptr;  // Null: nothing is recorded.
 };

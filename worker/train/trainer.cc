@@ -135,8 +135,8 @@ Result<TrainDone> Trainer::TrainSynchronous(const TrainOrder& order) {
       OpenReader(*options_.data.train, LookupFor::kTrain, OwnSlices(order));
   RowPuller puller(*reader, options_.client, nullptr, options_.timeline);
   const bool overlap = options_.job.parallel.overlap;
-  Stages stages{puller,  options_.client,  options_.engine, options_.collective,
-                overlap, options_.timeline};
+  Stages stages{puller,        options_.client, options_.engine,
+                options_.team, overlap,         options_.timeline};
   Result<TrainDone> done = RunSteps(order, stages);
   if (!done.ok()) options_.engine.Abandon();  // It computes with rows of the puller.
   return done;
@@ -199,9 +199,8 @@ Result<TrainDone> Trainer::TrainAsynchronous(const TrainOrder& order) {
   RowPuller puller(*reader, options_.client, cache_ ? &*cache_ : nullptr, options_.timeline);
   std::vector<AsyncLane> lanes = {{options_.engine, *dense_}};
   if (other_dense_) lanes.push_back({*options_.other_engine, *other_dense_});
-  AsyncStages stages{
-      puller,           options_.client, options_.collective, lanes, options_.job.parallel.overlap,
-      options_.timeline};
+  AsyncStages stages{puller, options_.client, lanes, options_.job.parallel.overlap,
+                     options_.timeline};
   Result<TrainDone> done = RunSteps(order, stages);
   if (!done.ok()) {
     for (const AsyncLane& lane : lanes) lane.engine.Abandon();

@@ -30,7 +30,7 @@ class Trainer {
     // neighbouring steps overlap; null: they do not.
     Engine* other_engine = nullptr;
     // Connects all workers; has this one alone if workers are asynchronous.
-    Collective& collective;
+    TeamLink& team;
     ProcessId self;
     // Evaluations are also written to this file, as CSV; empty: none.
     std::string predictions_path = {};

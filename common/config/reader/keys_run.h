@@ -82,6 +82,10 @@ inline constexpr KeySpec kRunKeys[] = {
      "Strategies by name pattern, for nodes that have none; the first that matches counts."},
     {"parallel", "all_to_all", kBool, kRun, "", 0, 0, "true", "",
      "false: changes of layouts use other communications instead."},
+    {"parallel", "fusion", kFree, kNobody, "", 0, 0, "auto", "",
+     "How gradients are joined into buckets that are exchanged while the backward pass goes on: "
+     "auto, the size of a full bucket (4MiB), or the numbers of the gradients, in the order of the "
+     "backward pass, at which a new one begins ([4, 9])."},
     {"parallel", "strategy", kChoice, kRun, "auto|propagate|dynamic|recursive|manual", 0, 0, "auto",
      "auto", "How strategies of operators are searched."},
     {"parallel", "optimizer", kMap, kInside, "parallel.optimizer", 0, 0, "", "",

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <map>
 
 #include "ops/op_spec.h"
 #include "ops/update/attrs.h"
 #include "ops/update/update.h"
 #include "scheduler/composites/infer_node.h"
 #include "scheduler/passes/autodiff/autodiff.h"
+#include "scheduler/passes/autodiff/fuse_sums.h"
 
 namespace dt::scheduler {
 namespace {
@@ -34,16 +36,7 @@ class StepNodes {
     for (const ParameterSpec& p : graph_.parameters) {
       if (p.trained && p.grad != kNone) trained.push_back(p);
     }
-    std::vector<ValueIndex> grads;
-    for (const ParameterSpec& p : trained) {
-      ValueIndex sum = p.grad;
-      if (joined_) {
-        Attrs attrs = HeldAttrs(p.grad);
-        if (IsShared(p)) attrs["rows"] = AddPart(p);
-        DT_TRY(sum, Step("sum_slices", "sum." + NameOf(p), {p.grad}, std::move(attrs)));
-      }
-      grads.push_back(sum);
-    }
+    DT_TRY(std::vector<ValueIndex> grads, Sums(trained));
     DT_TRY_STATUS(Gathers());
     DT_TRY_STATUS(Regularise(trained, grads));
     DT_TRY_STATUS(Clip(grads));
@@ -79,7 +72,8 @@ class StepNodes {
     node.op = op;
     node.inputs = std::move(inputs);
     node.attrs = std::move(attrs);
-    node.phase = Phase::kStep;
+    const bool joins = op == "sum_slices" || op == "gather_slices" || op == "sum_rows";
+    node.phase = joins ? Phase::kJoin : Phase::kStep;
     const NodeIndex index = graph_.AddNode(std::move(node), outputs);
     DT_TRY_STATUS(InferNode(graph_, index));
     return graph_.nodes[index].outputs;
@@ -90,8 +84,46 @@ class StepNodes {
            Append(op, std::move(name), std::move(inputs), std::move(attrs), 1));
     return outputs[0];
   }
+  // By parameter: the gradient's sum over all slices, or itself if there is nothing to add.
+  Result<std::vector<ValueIndex>> Sums(const std::vector<ParameterSpec>& trained) {
+    std::vector<ValueIndex> grads;
+    for (const ParameterSpec& p : trained) grads.push_back(p.grad);
+    if (!joined_) return grads;
+    std::vector<SumToFuse> sums;
+    for (const ParameterSpec& p : trained) {
+      SumToFuse& sum = sums.emplace_back();
+      sum.producer = graph_.value(p.grad).producer;
+      sum.bytes = WholeBytes(p);
+      sum.held = HeldAttrs(p.grad);
+      if (IsShared(p)) sum.held["rows"] = std::string("own");
+    }
+    const std::vector<uint32_t> numbers = FuseSums(sums, job_.parallel.fusion);
+    for (size_t i = 0; i < trained.size(); ++i) {
+      Attrs attrs = sums[i].held;
+      bucket_of_[attrs] = std::max(bucket_of_[attrs], int64_t{numbers[i]});
+      buckets_ = std::max(buckets_, int64_t{numbers[i]} + 1);
+      if (IsShared(trained[i])) attrs["rows"] = AddPart(trained[i]);
+      attrs["number"] = int64_t{numbers[i]};
+      DT_TRY(grads[i],
+             Step("sum_slices", "sum." + NameOf(trained[i]), {grads[i]}, std::move(attrs)));
+    }
+    return grads;
+  }
+  double WholeBytes(const ParameterSpec& p) const {
+    double bytes = sizeof(float);
+    for (const Dim& dim : graph_.value(p.value).shape) {
+      if (p.whole.empty()) bytes *= static_cast<double>(dim.times);
+    }
+    for (const int64_t size : p.whole) bytes *= static_cast<double>(size);
+    return bytes;
+  }
+
+  // Travels in the last bucket of those who get it.
   Result<ValueIndex> Gather(ValueIndex value) {
     Attrs attrs = HeldAttrs(value);
+    const auto [bucket, is_new] = bucket_of_.try_emplace(attrs, buckets_);
+    if (is_new) ++buckets_;
+    attrs["number"] = bucket->second;
     attrs["slices"] = int64_t{slices_};
     return Step("gather_slices", "gather." + graph_.value(value).name, {value}, std::move(attrs));
   }
@@ -247,7 +279,8 @@ class StepNodes {
     const NodeIndex take = graph_.value(use.rows).producer;
     DT_TRY(std::vector<ValueIndex> sums,
            Append("sum_rows", fmt::format("sum.rows({})", use.name),
-                  {use.row_grad, graph_.nodes[take].inputs[1]}, {{"slices", int64_t{slices_}}}, 3));
+                  {use.row_grad, graph_.nodes[take].inputs[1]},
+                  {{"number", buckets_}, {"slices", int64_t{slices_}}}, 3));
     return std::vector<ValueIndex>{sums[1], sums[0], sums[2]};
   }
 
@@ -277,6 +310,8 @@ class StepNodes {
   const uint32_t workers_;
   const std::vector<HeldTogether>& held_;
   std::vector<Running> running_;
+  int64_t buckets_ = 0;                 // Of joins; rows of tables are joined in one more.
+  std::map<Attrs, int64_t> bucket_of_;  // By holders: their last bucket.
 };
 
 }  // namespace

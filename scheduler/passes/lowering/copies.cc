@@ -66,7 +66,8 @@ class Copier {
     node.op = "copy";
     node.inputs = {of};
     node.device = device;
-    if (producer != kNone) node.phase = graph_.nodes[producer].phase;
+    const bool of_slice = producer == kNone || graph_.nodes[producer].phase == Phase::kSlice;
+    if (!of_slice) node.phase = Phase::kStep;
     const NodeIndex index = graph_.AddNode(std::move(node), 1);
     DT_TRY_STATUS(InferNode(graph_, index));
     const ValueIndex copy = graph_.nodes[index].outputs[0];

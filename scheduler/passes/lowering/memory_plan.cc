@@ -47,7 +47,7 @@ struct Slot {
 // The uses of values in one pass.
 struct PassUses {
   PassUses(const Graph& graph, const std::vector<Subgraph>& pass)
-      : order(pass, Phase::kSlice, graph.nodes.size()), uses(UsesIn(graph, pass)) {}
+      : order(pass, kSlices, graph.nodes.size()), uses(UsesIn(graph, pass)) {}
   // All uses of `a` end before `b` is written, or one of the two is not in this pass.
   bool EndsBefore(ValueIndex a, ValueIndex b) const {
     if (uses[a].empty() || uses[b].empty()) return true;
@@ -79,7 +79,7 @@ class Allocator {
  private:
   void Assign(ValueIndex v, Phase phase) {
     const double capacity = Capacity(plan_, plan_.graph.value(v));
-    const bool alone = kept_[v] || phase == Phase::kStep;
+    const bool alone = kept_[v] || phase != Phase::kSlice;
     size_t best = slots_.size();
     for (const size_t s : open_) {
       if (alone || slots_[s].device != plan_.graph.value(v).device || !IsFree(slots_[s], v)) {

@@ -2,9 +2,11 @@
 // nodes that the row gradients depend on, and the rest. So the first wave can run before a pull
 // arrives, and a push can leave before the last wave runs. No edge leads back to an earlier wave,
 // so the order stays topological. Each stream takes its nodes in this order. A new subgraph begins
-// where a value arrives from another stream, and after a value that another stream awaits.
+// where a value arrives from another stream, and after a value that another stream awaits. A bucket
+// of joins is a subgraph, right behind the one that makes the last of its values.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "common/graph/graph_index.h"
@@ -35,16 +37,7 @@ class Segments {
     const Node& node = graph_.nodes[n];
     const auto stream = static_cast<size_t>(StreamOf(index_.traits(n).kind, node));
     std::vector<uint32_t> arrivals;
-    for (const ValueIndex v : node.inputs) {
-      const NodeIndex from = writer_[v] == kNone ? graph_.value(v).producer : writer_[v];
-      // Nodes of another phase have ended before.
-      if (from == kNone || of_[from] == kNone) continue;
-      const uint32_t source = of_[from];
-      const auto there = static_cast<size_t>(all_[source].stream);
-      if (there == stream) continue;
-      if (open_[there] == source) open_[there] = kNone;
-      if (seen_[stream][there] <= source) arrivals.push_back(source);
-    }
+    AddArrivals(node, stream, arrivals);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (index_.traits(n).writes.Has(i)) writer_[node.inputs[i]] = n;
     }
@@ -58,15 +51,41 @@ class Segments {
     of_[n] = open_[stream];
   }
 
-  void AddWhole(Subgraph subgraph) {
-    for (const NodeIndex n : subgraph.nodes) of_[n] = static_cast<uint32_t>(all_.size());
-    all_.push_back(std::move(subgraph));
+  // A subgraph of its own. `after_all`: what has been added so far has ended when it begins.
+  void AddJoin(const std::vector<NodeIndex>& bucket, bool after_all) {
+    constexpr auto kStream = static_cast<size_t>(Stream::kComm);
+    std::vector<uint32_t> arrivals;
+    for (const NodeIndex n : bucket) AddArrivals(graph_.nodes[n], kStream, arrivals);
+    for (uint32_t s = 0; after_all && s < all_.size(); ++s) {
+      if (all_[s].stream != Stream::kComm) arrivals.push_back(s);
+    }
+    if (after_all) CloseAll();
+    // The other slices have no joins, so what joins waited for counts for nobody else.
+    const auto seen = seen_;
+    Open(kStream, graph_.nodes[bucket.front()], arrivals);
+    seen_ = seen;
+    all_.back().nodes = bucket;
+    open_[kStream] = kNone;
   }
 
   void CloseAll() { open_.fill(kNone); }
   std::vector<Subgraph> Take() { return std::move(all_); }
 
  private:
+  // Adds the subgraphs of other streams for which the node's stream must wait, and ends them.
+  void AddArrivals(const Node& node, size_t stream, std::vector<uint32_t>& arrivals) {
+    for (const ValueIndex v : node.inputs) {
+      const NodeIndex from = writer_[v] == kNone ? graph_.value(v).producer : writer_[v];
+      // Nodes of another phase have ended before.
+      if (from == kNone || of_[from] == kNone) continue;
+      const uint32_t source = of_[from];
+      const auto there = static_cast<size_t>(all_[source].stream);
+      if (there == stream) continue;
+      if (open_[there] == source) open_[there] = kNone;
+      if (seen_[stream][there] <= source) arrivals.push_back(source);
+    }
+  }
+
   void Open(size_t stream, const Node& node, const std::vector<uint32_t>& arrivals) {
     Subgraph subgraph;
     subgraph.name = node.name;
@@ -98,6 +117,50 @@ class Segments {
   std::array<bool, kStreams> has_rows_;
   // [a][b]: stream a has waited for the subgraphs of stream b below this number.
   std::array<std::array<uint32_t, kStreams>, kStreams> seen_ = {};
+};
+
+// The joins of a graph, bucket by bucket in the order in which they communicate.
+class Buckets {
+ public:
+  explicit Buckets(const GraphIndex& index) : graph_(index.graph()) {
+    std::map<int64_t, std::vector<NodeIndex>> by_number;
+    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[n];
+      if (node.phase == Phase::kJoin) by_number[IntAttr(node.attrs, "number", 0)].push_back(n);
+    }
+    for (auto& [number, nodes] : by_number) buckets_.push_back(std::move(nodes));
+  }
+
+  // Adds the next buckets whose values have all been made by nodes that were added.
+  void AddReady(const std::vector<bool>& added, Segments& to) {
+    for (; next_ < buckets_.size() && IsReady(buckets_[next_], added); ++next_) {
+      to.AddJoin(buckets_[next_], false);
+    }
+  }
+  void AddRest(Segments& to) {
+    for (; next_ < buckets_.size(); ++next_) {
+      to.AddJoin(buckets_[next_], JoinsRows(buckets_[next_]));
+    }
+  }
+
+ private:
+  // Rows of tables are joined when all nodes of the slices have ended: their memory may move.
+  bool JoinsRows(const std::vector<NodeIndex>& bucket) const {
+    return graph_.nodes[bucket.front()].op == "sum_rows";
+  }
+  bool IsReady(const std::vector<NodeIndex>& bucket, const std::vector<bool>& added) const {
+    if (JoinsRows(bucket)) return false;
+    return std::ranges::all_of(bucket, [&](NodeIndex n) {
+      return std::ranges::all_of(graph_.nodes[n].inputs, [&](ValueIndex v) {
+        const NodeIndex producer = graph_.value(v).producer;
+        return producer == kNone || added[producer];
+      });
+    });
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<NodeIndex>> buckets_;
+  size_t next_ = 0;
 };
 
 class Cutter {
@@ -147,42 +210,35 @@ class Cutter {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) nodes.push_back(static_cast<NodeIndex>(n));
     const auto last = static_cast<int>(Wave::kAfterPush);
     std::ranges::stable_sort(nodes, {}, [&](NodeIndex n) {
-      return graph_.nodes[n].phase == Phase::kStep ? last + 1 : static_cast<int>(wave_[n]);
+      return graph_.nodes[n].phase != Phase::kSlice ? last + 1 : static_cast<int>(wave_[n]);
     });
     return nodes;
   }
 
-  // The subgraphs of the chosen slice nodes, wave by wave.
-  std::vector<Subgraph> SliceSubgraphs(const std::vector<bool>& chosen) const {
+  // The subgraphs of the chosen slice nodes, wave by wave, and those of joins between them.
+  std::vector<Subgraph> SliceSubgraphs(const std::vector<bool>& chosen, bool with_joins) const {
     Segments segments(index_, 0);
+    Buckets buckets(index_);
+    std::vector<bool> added(graph_.nodes.size(), false);
     for (const Wave wave : {Wave::kBeforePull, Wave::kUntilPush, Wave::kAfterPush}) {
       for (size_t n = 0; n < graph_.nodes.size(); ++n) {
         if (!chosen[n] || graph_.nodes[n].phase != Phase::kSlice || wave_[n] != wave) continue;
         segments.Add(static_cast<NodeIndex>(n));
+        added[n] = true;
+        if (with_joins) buckets.AddReady(added, segments);
       }
       segments.CloseAll();
     }
+    if (with_joins) buckets.AddRest(segments);
     return segments.Take();
   }
 
-  // One subgraph with all communication, then the others. `before`: number of subgraphs before
-  // them.
+  // `before`: number of subgraphs before them.
   std::vector<Subgraph> StepSubgraphs(size_t before) const {
-    Subgraph exchange;
-    exchange.name = "exchange";
-    exchange.phase = Phase::kStep;
-    std::vector<NodeIndex> rest;
-    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
-      if (graph_.nodes[n].phase != Phase::kStep) continue;
-      if (index_.Is(n, OpKind::kExchange)) {
-        exchange.nodes.push_back(n);
-      } else {
-        rest.push_back(n);
-      }
-    }
     Segments segments(index_, before);
-    if (!exchange.nodes.empty()) segments.AddWhole(std::move(exchange));
-    for (const NodeIndex n : rest) segments.Add(n);
+    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
+      if (graph_.nodes[n].phase == Phase::kStep) segments.Add(n);
+    }
     return segments.Take();
   }
 
@@ -212,12 +268,12 @@ void CutIntoSubgraphs(Plan& plan) {
   const GraphIndex index(plan.graph, TraitsOf);
   Cutter cutter(index);
   cutter.FindWaves();
-  plan.train = cutter.SliceSubgraphs(std::vector<bool>(plan.graph.nodes.size(), true));
+  plan.train = cutter.SliceSubgraphs(std::vector<bool>(plan.graph.nodes.size(), true), true);
   for (Subgraph& step : cutter.StepSubgraphs(plan.train.size()))
     plan.train.push_back(std::move(step));
   std::vector<ValueIndex> outputs;
   for (const LossSpec& loss : plan.graph.losses) outputs.push_back(loss.output);
-  plan.evaluate = cutter.SliceSubgraphs(cutter.AncestorsOf(outputs));
+  plan.evaluate = cutter.SliceSubgraphs(cutter.AncestorsOf(outputs), false);
 }
 
 }  // namespace dt::scheduler

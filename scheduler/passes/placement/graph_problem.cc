@@ -68,9 +68,7 @@ class Builder {
   void AddNode(NodeIndex n) {
     const Node& node = graph_.nodes[n];
     PlacementProblem::Item& item = AddItem(node.name, of_.constraints.of(n));
-    const bool computes =
-        !of_.index.Is(n, OpKind::kCommunication) && !of_.index.Is(n, OpKind::kExchange);
-    if (computes) item.seconds = SecondsOf(node);
+    if (!of_.index.Is(n, OpKind::kCommunication)) item.seconds = SecondsOf(node);
     made_.item_of[n] = last_item();
     for (const ValueIndex v : node.inputs) AddEdge(v);
     for (const ValueIndex v : node.outputs) item_of_value_[v] = last_item();
@@ -87,7 +85,7 @@ class Builder {
   PerPlace<double> SecondsOf(const Node& node) const {
     const OpCost cost = of_.costs.Of(node);
     const double flops = Amount(cost.flops), bytes = Amount(cost.bytes);
-    const double share = node.phase == Phase::kStep ? of_.step_share : 1;
+    const double share = node.phase != Phase::kSlice ? of_.step_share : 1;
     const Arithmetic math = ArithmeticOf(node);
     const bool runs_there =
         std::ranges::find(of_.without_kernel, node.op) == of_.without_kernel.end();

@@ -205,7 +205,7 @@ class Placer {
     const std::vector<std::string>& reasons = request_.report->placement.reasons;
     for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
       const Node& node = graph_.nodes[n];
-      if (node.phase == Phase::kStep) continue;
+      if (node.phase != Phase::kSlice) continue;
       std::string& why = request_.report->why[node.name];
       why = constraints.why(n);
       if (!why.empty()) continue;

@@ -97,7 +97,7 @@ Result<PlacementConstraints> PlacementConstraints::Find(const GraphIndex& index,
     constraints.of_value_[table.store] = constraints.of_node_[graph.value(table.rows).producer];
   }
   for (NodeIndex n = 0; n < count; ++n) {
-    if (graph.nodes[n].phase == Phase::kStep) constraints.of_node_[n] = constraints.OfStep(n);
+    if (graph.nodes[n].phase != Phase::kSlice) constraints.of_node_[n] = constraints.OfStep(n);
   }
   return constraints;
 }
@@ -154,7 +154,7 @@ std::string PlacementConstraints::LackingOf(std::span<const NodeIndex> nodes) co
 std::string PlacementConstraints::LackingForUpdate(ValueIndex weight) const {
   std::vector<NodeIndex> nodes;
   for (const NodeIndex n : index_.readers(weight)) {
-    if (graph_.nodes[n].phase == Phase::kStep) nodes.push_back(n);
+    if (graph_.nodes[n].phase != Phase::kSlice) nodes.push_back(n);
   }
   return LackingOf(nodes);
 }
@@ -247,11 +247,11 @@ PlacementConstraints::Said PlacementConstraints::WhoSays(NodeIndex n) const {
 // A node without inputs (the seed of a gradient) runs on the device of its last reader.
 void PlacementConstraints::FindBesideReader(NodeIndex n) {
   const Node& node = graph_.nodes[n];
-  if (!node.inputs.empty() || node.phase == Phase::kStep || !HasKernel(node.op)) return;
+  if (!node.inputs.empty() || node.phase != Phase::kSlice || !HasKernel(node.op)) return;
   NodeIndex last = kNone;
   for (const ValueIndex v : node.outputs) {
     for (const NodeIndex reader : index_.readers(v)) {
-      if (graph_.nodes[reader].phase == Phase::kStep) continue;
+      if (graph_.nodes[reader].phase != Phase::kSlice) continue;
       if (last == kNone || reader > last) last = reader;
     }
   }
@@ -290,7 +290,6 @@ ValueIndex PlacementConstraints::UpdatedWith(ValueIndex state) const {
 // most bytes of gradients are likely to be there.
 PlacementConstraint PlacementConstraints::OfStep(NodeIndex n) const {
   const Node& node = graph_.nodes[n];
-  if (index_.Is(n, OpKind::kExchange)) return {};
   if (index_.Is(n, OpKind::kCommunication)) return {Device::kCpu, kNone};
   for (const ValueIndex v : node.inputs) {
     const ValueKind kind = graph_.value(v).kind;

@@ -26,7 +26,7 @@ std::vector<Subgraph> Drawn() {
 
 TEST(PassOrderTest, FollowsStreamsAndWaits) {
   const std::vector<Subgraph> pass = Drawn();
-  const PassOrder order(pass, Phase::kSlice, 8);
+  const PassOrder order(pass, kSlices, 8);
   EXPECT_TRUE(order.Before(0, 1));  // Both are in one subgraph.
   EXPECT_FALSE(order.Before(1, 0));
   EXPECT_TRUE(order.Before(1, 2));  // A subgraph waits for the other.
@@ -41,7 +41,7 @@ TEST(PassOrderTest, FollowsStreamsAndWaits) {
 TEST(PassOrderTest, KnowsWhatRuns) {
   std::vector<Subgraph> pass = Drawn();
   pass.back().phase = Phase::kStep;
-  const PassOrder order(pass, Phase::kSlice, 8);
+  const PassOrder order(pass, kSlices, 8);
   EXPECT_TRUE(order.Runs(5));
   EXPECT_FALSE(order.Runs(6));  // It belongs to the other phase.
   EXPECT_FALSE(order.Runs(7));

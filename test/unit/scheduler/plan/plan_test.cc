@@ -112,19 +112,34 @@ TEST(PlanTest, WhatNeedsNoPulledRowsRunsFirst) {
   EXPECT_FALSE(has("e"));
 }
 
-TEST(PlanTest, ExchangeIsTheFirstStepSubgraph) {
-  const Result<Plan> plan = PlanOf(TinyJob(TinyDeepFm()));
+// With a bucket for each gradient, every sum begins right after the subgraph that makes it.
+TEST(PlanTest, JoinsFollowTheirGradientsInTheOrderOfTheirNumbers) {
+  JobConfig job = TinyJob(TinyDeepFm());
+  job.parallel.fusion.bytes = 1;
+  const Result<Plan> plan = PlanOf(job);
   ASSERT_TRUE(plan.ok());
-  const auto step = std::find_if(plan->train.begin(), plan->train.end(),
-                                 [](const Subgraph& s) { return s.phase == Phase::kStep; });
-  ASSERT_NE(step, plan->train.end());
-  for (auto later = plan->train.begin(); later != plan->train.end(); ++later) {
-    for (const NodeIndex n : later->nodes) {
+  std::vector<uint32_t> made(plan->graph.values.size(), kNone);  // By value: its subgraph.
+  int64_t number = -1;
+  size_t sums = 0, early = 0;
+  for (uint32_t s = 0; s < plan->train.size(); ++s) {
+    const Subgraph& subgraph = plan->train[s];
+    for (const NodeIndex n : subgraph.nodes) {
       const Node& node = plan->graph.nodes[n];
-      const bool communicates = TraitsOf(node.op).kind == OpKind::kExchange;
-      EXPECT_EQ(communicates, later == step) << node.name;
+      for (const ValueIndex v : node.outputs) made[v] = s;
+      EXPECT_EQ(subgraph.phase == Phase::kJoin, node.op.ends_with("_slices")) << node.name;
+      if (subgraph.phase != Phase::kJoin) continue;
+      EXPECT_EQ(subgraph.stream, Stream::kComm);
+      const int64_t own = IntAttr(node.attrs, "number", -1);
+      EXPECT_EQ(own, n == subgraph.nodes.front() ? number + 1 : number) << node.name;
+      number = own;
+      if (node.op != "sum_slices") continue;
+      ++sums;
+      EXPECT_LT(made[node.inputs[0]], s);
+      early += s + 2 < plan->train.size() && plan->train[s + 1].phase == Phase::kSlice ? 1 : 0;
     }
   }
+  EXPECT_GT(sums, 4u);
+  EXPECT_GT(early, sums / 2);
 }
 
 TEST(PlanTest, SlotsAreSharedAndKeptValuesAreNot) {
@@ -240,7 +255,8 @@ TEST(PlanTest, LogisticRegressionAsText) {
            "logit.bias_add [B, 1] = bias_add(logit.bag, logit.bias) on cpu\n",
            "loss.label [1] = bce_with_logits(logit.bias_add, label) on cpu\n",
            "sum.logit.bias [1] = sum_slices(",
-           "gather.loss.label [2, 1] = gather_slices(loss.label) {slices: 2} on cpu each step\n",
+           "gather.loss.label [2, 1] = gather_slices(loss.label) {number: 0, slices: 2} on cpu "
+           "each step\n",
            "push wide <- logit.bag.grad\n",
            "loss label = binary_cross_entropy of logit.bias_add -> loss.label\n",
        }) {

@@ -161,8 +161,7 @@ TEST(WorkerTables, RowsOfSeveralSlicesOrWorkersAreJoined) {
       const Node& sum = NodeNamed(graph, fmt::format("sum.rows({})", table));
       const Node& update = NodeNamed(graph, fmt::format("update.{}", table));
       EXPECT_EQ(sum.device, Device::kCpu);
-      EXPECT_EQ(sum.phase, Phase::kStep);
-      EXPECT_EQ(TraitsOf(sum.op).kind, OpKind::kExchange);
+      EXPECT_EQ(sum.phase, Phase::kJoin);
       EXPECT_EQ(update.device, device);
       const Value& grads = graph.value(update.inputs[2]);
       EXPECT_EQ(graph.symbols[grads.shape[0].symbol], fmt::format("S.{}", table));
@@ -170,11 +169,13 @@ TEST(WorkerTables, RowsOfSeveralSlicesOrWorkersAreJoined) {
       EXPECT_EQ(copied, device == Device::kGpu);
       EXPECT_EQ(graph.nodes[graph.value(sum.inputs[0]).producer].op == "copy", copied);
     }
-    // A single exchange contains both of them.
-    const auto exchange = std::ranges::find(plan.train, Phase::kStep, &Subgraph::phase);
-    ASSERT_NE(exchange, plan.train.end());
+    // The last join contains both of them, and waits for all streams of the slice.
+    const auto behind = std::ranges::find(plan.train, Phase::kStep, &Subgraph::phase);
+    ASSERT_NE(behind, plan.train.begin());
+    const Subgraph& last = *std::prev(behind);
     const auto joins = [&](NodeIndex n) { return JoinsRows(graph.nodes[n]); };
-    EXPECT_EQ(std::ranges::count_if(exchange->nodes, joins), 2);
+    EXPECT_EQ(std::ranges::count_if(last.nodes, joins), 2);
+    EXPECT_EQ(last.waits.size(), 4u);
   }
   EXPECT_TRUE(std::ranges::none_of(PlanOfTables(job).graph.nodes, JoinsRows));
 }

@@ -4,7 +4,9 @@
 #include "worker/collective/communicator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <latch>
+#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -202,6 +204,61 @@ TEST_P(CommunicatorTest, NeighboursInARing) {
   });
 }
 
+// Members have several terms of a sum or none, in any order; with ranges each gets its own only.
+TEST_P(CommunicatorTest, SumsOfTermsHaveTheBitsOfALoop) {
+  constexpr uint32_t kTerms = 5;
+  const auto term_of = [](size_t t, size_t n) { return OfRank(100 + static_cast<uint32_t>(t), n); };
+  for (const size_t n : kSizes) {
+    std::vector<float> sum = term_of(0, n);
+    for (uint32_t t = 1; t < kTerms; ++t) {
+      const std::vector<float> term = term_of(t, n);
+      for (size_t i = 0; i < n; ++i) sum[i] += term[i];
+    }
+    OnMembers([&](Communicator& communicator, const CollectiveCall& call) {
+      const uint32_t me = call.group.PositionOf(communicator.rank());
+      std::vector<uint32_t> owner;
+      std::vector<std::vector<float>> own(kTerms);
+      std::vector<std::span<const std::byte>> bytes(kTerms);
+      for (uint32_t t = 0; t < kTerms; ++t) {
+        owner.push_back((t * 7 + 1) % call.group.size());
+        if (owner[t] == me) bytes[t] = Bytes(own[t] = term_of(t, n));
+      }
+      std::vector<float> out(n, -1.0f);
+      ASSERT_TRUE(communicator.ReduceTerms(call, {}, {owner, bytes}, Writable(out)).ok());
+      EXPECT_EQ(out, sum);
+      // Two pieces, of each of which a member gets a part.
+      std::vector<Terms::Range> ranges;
+      std::vector<float> want(n, -1.0f);
+      const size_t members = call.group.size();
+      for (uint32_t m = 0; m < members; ++m) {
+        for (const auto& [begin, end] : {std::pair(size_t{0}, n / 3), std::pair(n / 2, n)}) {
+          const size_t from = begin + (end - begin) * m / members;
+          const size_t to = begin + (end - begin) * (m + 1) / members;
+          ranges.push_back({m, from * sizeof(float), to * sizeof(float)});
+          for (size_t i = from; m == me && i < to; ++i) want[i] = sum[i];
+        }
+      }
+      out.assign(n, -1.0f);
+      ASSERT_TRUE(communicator.ReduceTerms(call, {}, {owner, bytes, ranges}, Writable(out)).ok());
+      EXPECT_EQ(out, want);
+    });
+  }
+}
+
+TEST_P(CommunicatorTest, NobodyPassesABarrierBeforeAllAreThere) {
+  std::map<uint32_t, std::atomic<uint32_t>> entered;
+  for (uint32_t group = 1; group <= 4; ++group) entered[group] = 0;
+  OnMembers([&](Communicator& communicator, const CollectiveCall& call) {
+    for (uint32_t round = 1; round <= 5; ++round) {
+      CollectiveCall barrier = call;
+      barrier.step = round;
+      ++entered.at(call.group.id);
+      ASSERT_TRUE(communicator.Barrier(barrier).ok());
+      EXPECT_GE(entered.at(call.group.id).load(), round * call.group.size());
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Meshes, CommunicatorTest,
     ::testing::Values(MeshCase{MeshKind::kMemory, 1}, MeshCase{MeshKind::kMemory, 2},
@@ -255,6 +312,13 @@ std::vector<NamedOperation> Operations(uint32_t ranks) {
          std::vector<float> out(floats->size());
          return c.AllToAll(call, in(), {*sizes, *sizes}, Writable(out));
        }},
+      {"sum of slices",
+       [=](Communicator& c, const Call& call) {
+         std::vector<float> out(floats->size());
+         const std::vector<uint32_t> owner = {1, 0, 1};
+         const std::vector<std::span<const std::byte>> bytes(3, in());
+         return c.ReduceTerms(call, {}, {owner, bytes}, Writable(out));
+       }},
       {"barrier", [=](Communicator& c, const Call& call) { return c.Barrier(call); }},
   };
 }
@@ -287,6 +351,29 @@ TEST_P(LostMemberTest, IsNamedByAllOthers) {
       });
     }
   }
+}
+
+TEST_P(LostMemberTest, TheEndOfTheJobEndsAWaitAtOnce) {
+  const RankGroup all = RankGroup::All(GetParam().ranks);
+  std::atomic<bool> ended = false;
+  std::latch gave_up(GetParam().ranks - 1);
+  const MeshLimits limits = {.timeout = seconds(60), .interrupted = [&] {
+                               return ended ? Cancelled("the job was stopped") : OkStatus();
+                             }};
+  const TimePoint begun = SystemClock().Now();
+  OnMeshes(GetParam(), limits, [&](std::unique_ptr<Mesh> mesh) {
+    if (mesh->rank() == 0) {
+      ended = true;
+      gave_up.wait();
+      return;
+    }
+    const std::unique_ptr<Communicator> communicator = MakeMeshCommunicator(*mesh);
+    EXPECT_EQ(ToText(communicator->Barrier({.group = all, .name = "barrier"})),
+              "the job was stopped");
+    EXPECT_TRUE(communicator->broken());
+    gave_up.count_down();
+  });
+  EXPECT_LT(SecondsBetween(begun, SystemClock().Now()), 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Meshes, LostMemberTest,

@@ -164,6 +164,7 @@ std::vector<std::vector<float>> TrainAtOnce(const Setting& setting, size_t at_on
         for (const auto& table : *grads) out.emplace_back(table.begin(), table.end());
       }
     };
+    engine.BeginStep(step, owner);
     for (SliceIndex k = 0; k < kSlices; ++k) {
       take(at_once - 1);
       MadeSlice& slice = slices.emplace_back(rank, tables, MakeBatch(engine.plan(), step, k, 16));
@@ -173,7 +174,7 @@ std::vector<std::vector<float>> TrainAtOnce(const Setting& setting, size_t at_on
       engine.GiveRows(slice.spans);
     }
     take(0);
-    EXPECT_TRUE(engine.Exchange(rank.collective_, owner, step).ok());
+    EXPECT_TRUE(engine.FinishExchange().ok());
     EXPECT_TRUE(engine.Update(rank.Info(step)).ok());
     EXPECT_TRUE(engine.FinishUpdate().ok());
   }

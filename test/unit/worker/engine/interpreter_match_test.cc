@@ -212,7 +212,6 @@ void ExpectStepsMatch(std::vector<NodeConfig> nodes, Device on = Device::kPs) {
   std::vector<uint32_t> tables(plan.graph.tables.size());
   std::iota(tables.begin(), tables.end(), 0);
   LookupPlanner planner(plan, /*shards=*/4, tables);
-  Collective collective(std::move(MakeMemoryMesh(1, {}).front()));
   test::Interpreter interpreter(plan.graph, pool);
   test::Tensors parameters = test::FirstParameters(plan.graph, plan.seed);
   AddTables(plan, job, parameters);
@@ -227,6 +226,7 @@ void ExpectStepsMatch(std::vector<NodeConfig> nodes, Device on = Device::kPs) {
       data.push_back(DataOf(plan.graph, slices.back()));
     }
     const test::StepResult expected = interpreter.RunStep(data, parameters, run);
+    engine->BeginStep(step, owner);
     for (SliceIndex k = 0; k < kMatchSlices; ++k) {
       const std::vector<std::span<const float>> rows(slices[k].rows.begin(), slices[k].rows.end());
       run.first_sample = slices[k].plan.batch.first_sample;
@@ -240,7 +240,7 @@ void ExpectStepsMatch(std::vector<NodeConfig> nodes, Device on = Device::kPs) {
       }
     }
     run.first_sample = 0;
-    ASSERT_TRUE(engine->Exchange(collective, owner, step).ok());
+    ASSERT_TRUE(engine->FinishExchange().ok());
     ASSERT_TRUE(engine->Update(run).ok());
     ASSERT_TRUE(engine->FetchParameters().ok());
     for (const Parameters::Array& array : engine->parameters().arrays()) {

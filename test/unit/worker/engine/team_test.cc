@@ -26,9 +26,7 @@ struct TeamSetting {
 class TeamRank {
  public:
   TeamRank(Plan plan, std::unique_ptr<Mesh> mesh, const TeamSetting& setting)
-      : collective_(std::move(mesh)),
-        communicator_(MakeMeshCommunicator(collective_.mesh())),
-        link_(*communicator_, TeamPlace{collective_.rank() / setting.devices, setting.teams}),
+      : link_(std::move(mesh), setting.devices),
         engine_(Engine::Create(std::move(plan),
                                {.pool = pool_, .team = &link_, .overlap = setting.overlap})
                     .value()),
@@ -42,14 +40,11 @@ class TeamRank {
     return engine_->RunSlice({made_, {}}, run).status();
   }
   Engine& engine() { return *engine_; }
-  Collective& collective() { return collective_; }
 
  private:
   static std::vector<uint32_t> Tables() { return {}; }
 
   TaskPool pool_{1};
-  Collective collective_;
-  const std::unique_ptr<Communicator> communicator_;
   TeamLink link_;
   const std::unique_ptr<Engine> engine_;
   LookupPlanner planner_;
@@ -172,6 +167,7 @@ Trained TrainTeams(const Perceptron& model, const TeamSetting& setting, Step ste
         TeamRank& rank = *all[r];
         const Plan& plan = rank.engine().plan();
         for (Step step = 0; step < steps; ++step) {
+          rank.engine().BeginStep(step, owner);
           RunInfo run{.seed = 7, .step = step, .step_samples = model.batch};
           for (uint32_t k = 0; k < setting.slices; ++k) {
             if (owner[k] != r / setting.devices) continue;
@@ -179,7 +175,7 @@ Trained TrainTeams(const Perceptron& model, const TeamSetting& setting, Step ste
             run.first_sample = batch.first_sample;
             EXPECT_EQ(ToText(rank.RunSlice(std::move(batch), run)), "");
           }
-          EXPECT_EQ(ToText(rank.engine().Exchange(rank.collective(), owner, step)), "");
+          EXPECT_EQ(ToText(rank.engine().FinishExchange()), "");
           run.first_sample = 0;
           EXPECT_EQ(ToText(rank.engine().Update(run)), "");
           if (r == 0) trained.losses.push_back(rank.engine().step_losses().front());

@@ -53,12 +53,11 @@ SliceGradients RunSlices(const std::vector<std::unique_ptr<Rank>>& ranks,
   return pushed;
 }
 
-void UpdateAll(const std::vector<std::unique_ptr<Rank>>& ranks, std::span<const uint32_t> owner,
-               Step step) {
+void UpdateAll(const std::vector<std::unique_ptr<Rank>>& ranks, Step step) {
   std::vector<std::jthread> threads;
   for (const auto& rank : ranks) {
-    threads.emplace_back([owner, step, r = rank.get()] {
-      EXPECT_TRUE(r->engine_->Exchange(r->collective_, owner, step).ok());
+    threads.emplace_back([step, r = rank.get()] {
+      EXPECT_TRUE(r->engine_->FinishExchange().ok());
       EXPECT_TRUE(r->engine_->Update(r->Info(step)).ok());
     });
   }
@@ -146,15 +145,21 @@ Batch MakeBatch(const Plan& plan, Step step, SliceIndex slice, uint32_t samples)
 
 Rank::Rank(std::unique_ptr<Mesh> mesh, const Setting& setting)
     : pool_(setting.threads),
+      team_(std::move(mesh)),
       accelerator_(setting.open()),
-      engine_(Engine::Create(
-                  TestPlan(setting),
-                  {.pool = pool_, .accelerator = accelerator_.get(), .overlap = setting.overlap})
+      engine_(Engine::Create(TestPlan(setting), {.pool = pool_,
+                                                 .accelerator = accelerator_.get(),
+                                                 .team = &team_,
+                                                 .overlap = setting.overlap})
                   .value()),
-      collective_(std::move(mesh)),
       planner_(engine_->plan(), /*shards=*/1, WireTables(engine_->plan())) {}
 
 Rank::Rank(const Setting& setting) : Rank(std::move(MakeMemoryMesh(1, {}).front()), setting) {}
+
+void Rank::BeginStep(Step step, std::span<const uint32_t> owner) {
+  engine_->BeginStep(step, owner);
+  slices_left_ = static_cast<size_t>(std::ranges::count(owner, team_.place.team));
+}
 
 RunInfo Rank::Info(Step step) const {
   return {.seed = 7, .step = step, .step_samples = kSlices * kSliceSamples};
@@ -173,6 +178,11 @@ std::vector<std::span<const float>> Rank::PullRows(Tables& tables) {
 Result<RowSpans> Rank::RunSlice(Tables& tables, Batch batch) {
   // Waits until the update no longer reads the previous slice.
   EXPECT_TRUE(engine_->FinishUpdate().ok());
+  if (slices_left_ > 0) {
+    --slices_left_;
+  } else {
+    engine_->BeginStep(batch.step, std::vector<uint32_t>(kSlices, team_.place.team));
+  }
   made_.batch = std::move(batch);
   EXPECT_TRUE(planner_.Fill(LookupFor::kTrain, made_).ok());
   RunInfo info = Info(made_.batch.step);
@@ -202,8 +212,9 @@ Outcome Train(const Setting& setting, Step steps,
   Outcome outcome;
   Tables tables;
   for (Step step = 0; step < steps; ++step) {
+    for (const auto& rank : all) rank->BeginStep(step, owner);
     const SliceGradients pushed = RunSlices(all, owner, tables, step);
-    UpdateAll(all, owner, step);
+    UpdateAll(all, step);
     for (const auto& [where, push] : pushed) {
       if (!push.second.empty()) tables.Push(where.second, push.first, push.second);
     }

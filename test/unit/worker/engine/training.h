@@ -57,25 +57,30 @@ Batch MakeBatch(const Plan& plan, Step step, SliceIndex slice, uint32_t samples)
 // One rank's engine and its surroundings.
 class Rank {
  public:
+  // `rank` is its place among `mesh->size()`.
   explicit Rank(std::unique_ptr<Mesh> mesh, const Setting& setting = {});
   explicit Rank(const Setting& setting = {});  // The only rank of a job.
 
   RunInfo Info(Step step) const;
-  // Returns gradients by table; `made_` holds the plan until the next call.
+  void BeginStep(Step step, std::span<const uint32_t> owner);
+  // Without BeginStep, a slice alone, of a step that does not end. Returns gradients by table;
+  // `made_` holds the plan until the next call.
   Result<RowSpans> RunSlice(Tables& tables, Batch batch);
   // Returns the scores of the loss.
   Result<std::vector<float>> Evaluate(Tables& tables, Batch batch);
 
   TaskPool pool_;
+  TeamLink team_;
   const std::unique_ptr<Accelerator> accelerator_;
   const std::unique_ptr<Engine> engine_;
-  Collective collective_;
   LookupPlanner planner_;
   LookupPlan made_;
   std::vector<std::vector<float>> rows_;
 
  private:
   std::vector<std::span<const float>> PullRows(Tables& tables);
+
+  size_t slices_left_ = 0;  // Of its own, in the current step.
 };
 
 struct Outcome {

@@ -83,7 +83,7 @@ class Worker {
   std::vector<AsyncLane> lanes_;
 
  public:
-  AsyncStages stages{*rank.puller, *rank.client, rank.collective, {}};
+  AsyncStages stages{*rank.puller, *rank.client, {}};
 };
 
 TEST(AsyncStep, EachStepIsPushedOnceAsTheWorkersOwn) {
@@ -161,19 +161,20 @@ TEST(AsyncStep, WithOverlapAtMostEightStepsAreAheadOfAnAcknowledgement) {
 TEST(AsyncStep, AStepWhoseGradientIsNotFinitePushesNothing) {
   Worker whole(SettingOf(2), 1);
   ASSERT_TRUE(whole.Train(2).ok());
-  const std::vector<std::string>& points = whole.rank.script.reached();
+  const std::vector<std::string> points = whole.rank.script.reached()[0];
   const auto first = std::ranges::find(points, "rows");
   const auto second = std::find(first + 1, points.end(), "rows");
   ASSERT_NE(second, points.end());
   Worker worker(SettingOf(2), 1);
-  worker.rank.script.FailAt(static_cast<size_t>(second - points.begin()), Script::Fault::kOnce);
+  worker.rank.script.FailAt({.number = static_cast<size_t>(second - points.begin())},
+                            Script::Fault::kOnce);
   EXPECT_THAT(ToText(worker.Train(2)), HasSubstr("is not finite at step 2"));
   EXPECT_EQ(worker.server.pushes().size(), 1u) << "that of the step before";
 }
 
 TEST(AsyncStep, RowsThatDoNotComeAreTheStepsErrorAndNothingIsPushed) {
   Worker worker(SettingOf(1), 1);
-  worker.rank.script.FailAt(0, Script::Fault::kForGood);
+  worker.rank.script.FailAt({.number = 0}, Script::Fault::kForGood);
   EXPECT_FALSE(worker.Begin(kFirst).ok());
   EXPECT_TRUE(worker.server.pushes().empty());
 }

@@ -168,7 +168,7 @@ TEST_F(RowPullerTest, WithACacheOnlyWhatItLacksIsPulled) {
 TEST_F(RowPullerTest, AReaderThatFailsIsTheErrorOfBegin) {
   Open();
   Begin(0);
-  rank_->script.FailAt(rank_->script.reached().size(), Script::Fault::kOnce);
+  rank_->script.FailAt({.number = rank_->script.reached()[0].size()}, Script::Fault::kOnce);
   EXPECT_THAT(ToText(puller().Begin(1, PullMode::kTrain)), HasSubstr("label of sample 4096"));
   EXPECT_EQ(puller().ahead(), 1u);
   ExpectSlice(Finish(), 0);
@@ -177,7 +177,7 @@ TEST_F(RowPullerTest, AReaderThatFailsIsTheErrorOfBegin) {
 TEST_F(RowPullerTest, ANetworkThatFailsIsTheErrorOfFinish) {
   Open();
   Begin(0);
-  rank_->script.FailAt(rank_->script.reached().size(), Script::Fault::kForGood);
+  rank_->script.FailAt({.number = rank_->script.reached()[0].size()}, Script::Fault::kForGood);
   EXPECT_THAT(ToText(puller().Finish().status()), HasSubstr("the script ends"));
 }
 

@@ -76,9 +76,11 @@ class ScriptedMesh : public Mesh {
   uint32_t rank() const override { return inner_->rank(); }
   uint32_t size() const override { return inner_->size(); }
   Status Begin(const MessageTag& tag, std::string_view operation) override {
-    operation_ = operation;
-    DT_TRY_STATUS(script_.Reach("enter " + operation_));
-    journal_.Add({rank(), "enter " + operation_, 0, 0});
+    side_ = operation == "barrier" ? Script::Side::kTrain : Script::Side::kExchange;
+    operation_ = side_ == Script::Side::kTrain ? "barrier" : "exchange";
+    part_ = tag.slice;
+    DT_TRY_STATUS(script_.Reach("enter " + operation_, side_));
+    journal_.Add({rank(), "enter " + operation_, 0, part_});
     return inner_->Begin(tag, operation);
   }
   Status Post(std::span<const Outgoing> send, std::span<const Incoming> receive) override {
@@ -87,8 +89,8 @@ class ScriptedMesh : public Mesh {
   Status WaitFor(size_t received) override { return inner_->WaitFor(received); }
   Status End() override {
     DT_TRY_STATUS(inner_->End());
-    journal_.Add({rank(), "leave " + operation_, 0, 0});
-    return script_.Reach("leave " + operation_);
+    journal_.Add({rank(), "leave " + operation_, 0, part_});
+    return script_.Reach("leave " + operation_, side_);
   }
 
  private:
@@ -96,6 +98,8 @@ class ScriptedMesh : public Mesh {
   Script& script_;
   Journal& journal_;
   std::string operation_;
+  Script::Side side_ = Script::Side::kTrain;
+  SliceIndex part_ = 0;
 };
 
 std::vector<ColumnSpec> ScriptedColumns() {
@@ -162,11 +166,31 @@ std::vector<Happening> Journal::all() const {
   return all_;
 }
 
-Status Script::Reach(std::string_view point) {
-  const size_t at = reached_.size();
-  reached_.emplace_back(point);
-  const bool fails = fault_ == Fault::kForGood ? at >= fail_at_ : at == fail_at_;
+void Script::FailAt(const Point& point, Fault fault) {
+  MutexLock lock(mutex_);
+  fail_at_ = point;
+  fault_ = fault;
+}
+
+Status Script::Reach(std::string_view point, Side side) {
+  MutexLock lock(mutex_);
+  std::vector<std::string>& reached = reached_[static_cast<size_t>(side)];
+  const size_t at = reached.size();
+  reached.emplace_back(point);
+  const bool here = side == fail_at_.side && at == fail_at_.number;
+  failed_ = failed_ || here;
+  const bool fails = fault_ == Fault::kForGood ? failed_ : here;
   return fails ? Unavailable("the script ends at point {}, {}", at, point) : OkStatus();
+}
+
+Script::Points Script::reached() const {
+  MutexLock lock(mutex_);
+  return reached_;
+}
+
+bool Script::dead() const {
+  MutexLock lock(mutex_);
+  return failed_ && fault_ == Fault::kForGood;
 }
 
 // ------------------------------------------------------------ the server
@@ -282,10 +306,13 @@ ScriptedRank::ScriptedRank(const RankSetting& setting_in, std::unique_ptr<Mesh> 
                            ScriptedServer& server, Journal& journal)
     : setting(setting_in),
       job(ScriptedJob(setting)),
-      collective(std::make_unique<ScriptedMesh>(std::move(mesh), script, journal)) {
+      team(std::make_unique<ScriptedMesh>(std::move(mesh), script, journal)) {
   engine =
-      Engine::Create(ScriptedPlan(setting), {.pool = pool, .overlap = setting.overlap}).value();
-  network = std::make_unique<ScriptedNetwork>(collective.rank(), script, clock, server, journal);
+      Engine::Create(
+          ScriptedPlan(setting),
+          {.pool = pool, .team = &team, .timeline = setting.timeline, .overlap = setting.overlap})
+          .value();
+  network = std::make_unique<ScriptedNetwork>(team.mesh->rank(), script, clock, server, journal);
   PsClient::Options options{.network = network.get(), .clock = &clock};
   options.requests.wire_tables = WireTables(engine->plan().graph, job.model.tables);
   std::vector<DenseBlockTable> fixed;

@@ -1,9 +1,10 @@
 // Ranks that train, with everything around them made up: samples, a server, and the other ranks'
-// network. Each call that leaves a rank is a point of its script, in the same order in every run;
-// at a chosen point the call fails, once or from then on. The engine, the client and the collective
-// are the real ones.
+// network. Each call that leaves a rank is a point of its script, on each of its threads in the
+// same order in every run; at a chosen point the call fails, once or from then on. The engine, the
+// client and the communicator are the real ones.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <map>
@@ -19,8 +20,8 @@
 #include "common/wire/data.h"
 #include "worker/client/ps_client.h"
 #include "worker/client/row_cache.h"
-#include "worker/collective/collective.h"
 #include "worker/engine/engine.h"
+#include "worker/exchange/team_link.h"
 #include "worker/train/row_puller.h"
 
 namespace dt::worker {
@@ -44,23 +45,30 @@ class Journal {
   std::vector<Happening> all_ DT_GUARDED_BY(mutex_);
 };
 
-// Where one rank fails. Owned by its train thread, as all that calls it.
+// Where one rank fails. Any thread.
 class Script {
  public:
   enum class Fault { kOnce, kForGood };  // kForGood: its process is dead to others.
-  void FailAt(size_t point, Fault fault) {
-    fail_at_ = point;
-    fault_ = fault;
-  }
+  // The train thread's calls, and those of the engine's thread of communication.
+  enum class Side { kTrain, kExchange };
+  struct Point {
+    Side side = Side::kTrain;
+    size_t number = ~size_t{0};  // Among those of its side.
+  };
+  using Points = std::array<std::vector<std::string>, 2>;  // By side.
+
+  void FailAt(const Point& point, Fault fault);
   // Not OK where the script says so.
-  Status Reach(std::string_view point);
-  const std::vector<std::string>& reached() const { return reached_; }
-  bool dead() const { return fault_ == Fault::kForGood && reached_.size() > fail_at_; }
+  Status Reach(std::string_view point, Side side = Side::kTrain);
+  Points reached() const;
+  bool dead() const;
 
  private:
-  size_t fail_at_ = ~size_t{0};
-  Fault fault_ = Fault::kOnce;
-  std::vector<std::string> reached_;
+  mutable Mutex mutex_;
+  Point fail_at_ DT_GUARDED_BY(mutex_);
+  Fault fault_ DT_GUARDED_BY(mutex_) = Fault::kOnce;
+  bool failed_ DT_GUARDED_BY(mutex_) = false;
+  Points reached_ DT_GUARDED_BY(mutex_);
 };
 
 inline constexpr uint32_t kShards = 4;
@@ -143,7 +151,7 @@ class ScriptedRank {
   const JobConfig job;
   TaskPool pool{1};
   std::unique_ptr<Engine> engine;
-  Collective collective;
+  TeamLink team;
   std::unique_ptr<Network> network;
   std::unique_ptr<PsClient> client;
   std::unique_ptr<Dataset> data;

@@ -20,13 +20,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Fault = Script::Fault;
-
-constexpr size_t kNowhere = ~size_t{0};
+using Side = Script::Side;
 
 struct Story {
   uint32_t ranks = 2;
   bool overlap = true;
-  size_t fail_at = kNowhere;  // A point of rank 0.
+  Script::Point fail_at = {};  // Of rank 0.
   Fault fault = Fault::kOnce;
   Step steps = 1;
   Timeline* timeline = nullptr;  // Of rank 0.
@@ -36,7 +35,7 @@ struct Outcome {
   std::vector<Status> ends;         // By rank.
   std::vector<std::string> values;  // By rank: a checksum of the dense ones; "" after an error.
   std::vector<Happening> journal;
-  std::vector<std::string> points;  // Of rank 0.
+  Script::Points points;  // Of rank 0.
   std::map<std::tuple<Step, SliceIndex, uint32_t>, std::string> pushes;
 
   // Where in the journal it is; all of it if it is not there.
@@ -79,8 +78,8 @@ std::vector<SliceToRead> SlicesOf(uint32_t rank, const Story& run) {
 }
 
 Status Steps(ScriptedRank& rank, const Story& run) {
-  Stages stages{*rank.puller,    *rank.client, *rank.engine,
-                rank.collective, run.overlap,  rank.setting.timeline};
+  Stages stages{*rank.puller, *rank.client, *rank.engine,
+                rank.team,    run.overlap,  rank.setting.timeline};
   const std::vector<uint32_t> owner = Owners(run);
   if (run.overlap) DT_TRY_STATUS(BeginStep(0, stages));
   for (Step step = 0; step < run.steps; ++step) {
@@ -130,7 +129,8 @@ void ExpectEverybodyCan(const Outcome& outcome, const Story& run) {
   for (uint32_t r = 0; r < run.ranks; ++r) {
     const size_t barrier = outcome.At(r, "enter barrier");
     EXPECT_LT(barrier, applied) << "rank " << r << " is not past its barrier";
-    EXPECT_LT(outcome.At(r, "leave all-gather of sums"), barrier) << "of rank " << r;
+    EXPECT_LT(outcome.At(r, "leave exchange"), barrier) << "sums of rank " << r;
+    EXPECT_LT(outcome.At(r, "leave exchange", 0, 1), barrier) << "losses of rank " << r;
     for (SliceIndex k = r; k < 4; k += run.ranks) {
       EXPECT_LT(outcome.At(r, "acknowledged", 0, k), barrier) << "slice " << k;
     }
@@ -141,16 +141,20 @@ void ExpectEverybodyCan(const Outcome& outcome, const Story& run) {
 void TryAllPoints(Story run, const std::function<void(const Outcome&, const Outcome&)>& check) {
   const Outcome whole = Play(run);
   ASSERT_TRUE(whole.ends[0].ok()) << whole.ends[0];
-  ASSERT_GT(whole.points.size(), 15u);
-  for (size_t point = 0; point < whole.points.size(); ++point) {
-    for (const Fault fault : {Fault::kOnce, Fault::kForGood}) {
-      SCOPED_TRACE(fmt::format("{} at point {}, {}, {} overlap",
-                               fault == Fault::kOnce ? "fails once" : "dies", point,
-                               whole.points[point], run.overlap ? "with" : "without"));
-      run.fail_at = point;
-      run.fault = fault;
-      check(whole, Play(run));
-      if (::testing::Test::HasFailure()) return;
+  ASSERT_GT(whole.points[0].size(), 15u);
+  ASSERT_GE(whole.points[1].size(), run.ranks > 1 ? 4u : 2u);
+  for (const Side side : {Side::kTrain, Side::kExchange}) {
+    const std::vector<std::string>& points = whole.points[static_cast<size_t>(side)];
+    for (size_t point = 0; point < points.size(); ++point) {
+      for (const Fault fault : {Fault::kOnce, Fault::kForGood}) {
+        SCOPED_TRACE(fmt::format("{} at point {}, {}, {} overlap",
+                                 fault == Fault::kOnce ? "fails once" : "dies", point,
+                                 points[point], run.overlap ? "with" : "without"));
+        run.fail_at = {side, point};
+        run.fault = fault;
+        check(whole, Play(run));
+        if (::testing::Test::HasFailure()) return;
+      }
     }
   }
 }
@@ -200,11 +204,12 @@ TEST(TrainStep, ARankAloneThatFailsHasPushedAllOrNotToldTheServers) {
 
 TEST(TrainStep, AMessageThatIsLostIsSentAgainAndAnyOtherFailureIsTheStepsError) {
   const Outcome whole = Play({});
-  const auto barrier = std::ranges::find(whole.points, "enter barrier");
-  for (size_t point = 0; point < static_cast<size_t>(barrier - whole.points.begin()); ++point) {
-    const std::string& name = whole.points[point];
+  const std::vector<std::string>& points = whole.points[0];
+  const auto barrier = std::ranges::find(points, "enter barrier");
+  for (size_t point = 0; point < static_cast<size_t>(barrier - points.begin()); ++point) {
+    const std::string& name = points[point];
     SCOPED_TRACE(fmt::format("point {}, {}", point, name));
-    const Outcome failed = Play({.fail_at = point});
+    const Outcome failed = Play({.fail_at = {Side::kTrain, point}});
     if (name == "send" || name == "sent") {
       EXPECT_TRUE(failed.ends[0].ok()) << failed.ends[0];
       EXPECT_EQ(failed.pushes, whole.pushes);
@@ -255,8 +260,8 @@ std::vector<std::string> StagesOf(const Story& run) {
   recorded.timeline = &timeline;
   const Outcome outcome = Play(recorded);
   EXPECT_TRUE(outcome.ends[0].ok()) << outcome.ends[0];
-  const std::set<std::string_view> wanted = {"exchange", "acknowledgements", "barrier", "complete",
-                                             "update"};
+  const std::set<std::string_view> wanted = {"the exchange", "acknowledgements", "barrier",
+                                             "complete", "update"};
   std::vector<std::string> stages;
   for (const RecordedSpan& span : timeline.Spans()) {
     if (wanted.contains(span.label.name)) stages.emplace_back(span.label.name);
@@ -266,15 +271,16 @@ std::vector<std::string> StagesOf(const Story& run) {
 
 TEST(TrainStep, TheBarrierComesBehindTheSumsUnlessTheRankIsAlone) {
   EXPECT_THAT(StagesOf({.ranks = 2}),
-              ElementsAre("exchange", "acknowledgements", "barrier", "complete", "update"));
+              ElementsAre("the exchange", "acknowledgements", "barrier", "complete", "update"));
   EXPECT_THAT(StagesOf({.ranks = 1}),
-              ElementsAre("acknowledgements", "barrier", "complete", "exchange", "update"));
+              ElementsAre("acknowledgements", "barrier", "complete", "the exchange", "update"));
 }
 
 TEST(TrainStep, WithoutOverlapPushesAreAcknowledgedOneByOneAndTheUpdateStandsBeforeComplete) {
   for (const uint32_t ranks : {1u, 2u}) {
     std::vector<std::string> want(4 / ranks, "acknowledgements");
-    for (const char* stage : {"exchange", "update", "acknowledgements", "barrier", "complete"}) {
+    for (const char* stage :
+         {"the exchange", "update", "acknowledgements", "barrier", "complete"}) {
       want.emplace_back(stage);
     }
     EXPECT_EQ(StagesOf({.ranks = ranks, .overlap = false}), want);

@@ -54,7 +54,7 @@ class TrainedWorker {
         .data = data_,
         .client = *rank_.client,
         .engine = *rank_.engine,
-        .collective = rank_.collective,
+        .team = rank_.team,
         .self = ProcessId(5 + rank),
         .rank = rank,
         .ranks = ranks,
@@ -181,7 +181,7 @@ TEST_F(TrainerTest, WhereverAnOrderFailsTheEngineRestsAfterwards) {
     bool fails = true;
     for (size_t point = 0; fails; ++point) {
       Open({.slices = static_cast<uint32_t>(owner.size()), .staleness = staleness}, 1);
-      workers_[0]->script().FailAt(point, Script::Fault::kForGood);
+      workers_[0]->script().FailAt({.number = point}, Script::Fault::kForGood);
       fails = !workers_[0]->trainer->Train({.end_step = 4, .slice_owner = owner}).ok();
       EXPECT_TRUE(fails || point > 8) << "there are more calls than that";
     }

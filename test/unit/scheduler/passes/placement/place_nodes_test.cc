@@ -144,7 +144,7 @@ TEST(PlaceNodesTest, WhatIsSaidHoldsAndTheRestFollowsIt) {
   const Planned made = PlannedOf({job, TinyColumns(), 1, TinyAccelerator(1 << 30), Speeds(5, 1e9)});
   EXPECT_TRUE(CheckPlan(made.plan, TraitsOf).ok());
   for (const Node& node : made.plan.graph.nodes) {
-    if (node.phase == Phase::kStep || node.op == "copy") continue;
+    if (node.phase != Phase::kSlice || node.op == "copy") continue;
     if (node.name.starts_with("deep")) {
       EXPECT_EQ(node.device, Device::kGpu) << node.name;
     }
@@ -223,7 +223,7 @@ TEST(PlaceNodesTest, AnEmulatedAcceleratorIsChosenOnlyWhereTheJobAsksForIt) {
   job.model.nodes[8].device = Device::kGpu;
   const Graph tagged = PlannedOf(fast).plan.graph;
   for (const Node& node : tagged.nodes) {
-    if (node.phase == Phase::kStep || node.op == "copy") continue;
+    if (node.phase != Phase::kSlice || node.op == "copy") continue;
     const bool of_deep = node.forward == kNone
                              ? node.name.starts_with("deep")
                              : tagged.nodes[node.forward].name.starts_with("deep");

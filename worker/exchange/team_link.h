@@ -1,0 +1,28 @@
+// The way from a worker to the others of its team, and of other teams.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "worker/collective/communicator.h"
+#include "worker/collective/mesh.h"
+#include "worker/memory/parameters.h"
+
+namespace dt::worker {
+
+// Used by one thread at a time.
+struct TeamLink {
+  // The workers of a team have consecutive ranks.
+  explicit TeamLink(std::unique_ptr<Mesh> to_others, uint32_t team_size = 1)
+      : mesh(std::move(to_others)),
+        communicator(MakeMeshCommunicator(*mesh)),
+        place{mesh->rank() / team_size, mesh->size() / team_size},
+        all(RankGroup::All(mesh->size())) {}
+
+  const std::unique_ptr<Mesh> mesh;
+  const std::unique_ptr<Communicator> communicator;
+  const TeamPlace place;
+  const RankGroup all;
+};
+
+}  // namespace dt::worker
