@@ -1,3 +1,4 @@
+#include <atomic>
 #include <deque>
 #include <map>
 #include <tuple>
@@ -67,6 +68,8 @@ class MemoryMesh : public Mesh {
     return OkStatus();
   }
 
+  void Cancel() override { cancelled_ = true; }
+
  private:
   struct Awaited {
     Incoming in;  // Without bytes once it has arrived.
@@ -80,6 +83,7 @@ class MemoryMesh : public Mesh {
     while (queue.empty()) {
       hub_->arrived.WaitUntil(lock, SystemClock().Now() + milliseconds(50));
       if (!queue.empty()) break;
+      if (cancelled_) return Cancelled("this rank has given up");
       if (limits_.interrupted) DT_TRY_STATUS(limits_.interrupted());
       if (SystemClock().Now() >= deadline_) {
         return Timeout("{}: rank {} of {} heard nothing from rank {} in {:.0f} s", operation_,
@@ -101,6 +105,7 @@ class MemoryMesh : public Mesh {
   const std::shared_ptr<Hub> hub_;
   const uint32_t rank_;
   const MeshLimits limits_;
+  std::atomic<bool> cancelled_ = false;
   // The call under way.
   std::string operation_;
   TimePoint deadline_;

@@ -1,5 +1,5 @@
 // Point-to-point messages between the ranks of one worker set: the base of collectives. One thread
-// per rank makes the calls, one after the other. Only ranks that have messages in a call make it.
+// at a time makes a rank's calls, one after the other. Only ranks that have messages in a call make it.
 // Every wait has a deadline and ends at once when the job ends. After an error a mesh is of no use
 // any more; a new one must be connected under another prefix.
 #pragma once
@@ -85,6 +85,8 @@ class Mesh {
   virtual Status WaitFor(size_t received) = 0;
   // Waits for all messages, and ends the call.
   virtual Status End() = 0;
+  // Any thread: ends the call under way and all later ones with Cancelled.
+  virtual void Cancel() = 0;
 
   // A call with these messages.
   Status Exchange(const MessageTag& tag, std::string_view operation, std::span<const Outgoing> send,

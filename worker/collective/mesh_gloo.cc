@@ -1,5 +1,6 @@
 // The mesh over Gloo's TCP transport: only its tagged point-to-point messages are used.
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <csignal>
 #include <exception>
@@ -113,7 +114,7 @@ class Watch {
   // False once the job has ended.
   bool Look() {
     MutexLock lock(mutex_);
-    if ((sends_.empty() && receives_.empty()) || !interrupted_) return true;
+    if (sends_.empty() && receives_.empty()) return true;
     reason_ = interrupted_();
     if (reason_.ok()) return true;
     for (const Buffer& buffer : sends_) {
@@ -135,7 +136,7 @@ class Watch {
 class GlooMesh : public Mesh {
  public:
   GlooMesh(const GlooOptions& options, std::shared_ptr<gloo::rendezvous::Context> context)
-      : options_(options), context_(std::move(context)), watch_(options.limits.interrupted) {}
+      : options_(options), context_(std::move(context)), watch_([this] { return Interrupted(); }) {}
 
   uint32_t rank() const override { return options_.rank; }
   uint32_t size() const override { return options_.size; }
@@ -192,7 +193,14 @@ class GlooMesh : public Mesh {
     return broken_;
   }
 
+  void Cancel() override { cancelled_ = true; }
+
  private:
+  Status Interrupted() const {
+    if (cancelled_) return Cancelled("this rank has given up");
+    return options_.limits.interrupted ? options_.limits.interrupted() : OkStatus();
+  }
+
   // Runs what may fail because of this peer. After an error the mesh is broken, and nothing that
   // arrives is written to memory that the caller gives up.
   template <class Body>
@@ -235,6 +243,7 @@ class GlooMesh : public Mesh {
   }
 
   const GlooOptions options_;
+  std::atomic<bool> cancelled_ = false;
   const std::shared_ptr<gloo::rendezvous::Context> context_;
   std::optional<Farewells> farewells_;  // From the first call on.
   Status broken_;

@@ -42,6 +42,7 @@ Engine::Engine(Plan plan, const Options& options)
 
 // The first lane has the memory that all lanes share, so it is destroyed last.
 Engine::~Engine() {
+  team_.mesh->Cancel();
   streams_.reset();
   while (!lanes_.empty()) lanes_.pop_back();
 }
@@ -119,6 +120,7 @@ Status Engine::OpenStreams(Accelerator* accelerator) {
                                     .accelerator = accelerator,
                                     .timeline = options_.timeline,
                                     .overlap = options_.overlap,
+                                    .comm_thread = options_.comm_thread,
                                     .lanes = lanes_.size(),
                                     .prepare = prepare,
                                     .join = join}));
@@ -204,7 +206,11 @@ Status Engine::EndPasses() {
   return OkStatus();
 }
 
-void Engine::Abandon() { streams_->Abandon(); }
+// Other workers may never send what the stream of communication waits for.
+void Engine::Abandon() {
+  team_.mesh->Cancel();
+  streams_->Abandon();
+}
 
 Status Engine::Bind(Lane& lane, const LookupPlan& slice, LookupFor purpose) {
   if (options_.tables == nullptr) return lane.bindings.BindSlice(slice);

@@ -50,6 +50,9 @@ class Engine {
     TeamLink* team = nullptr;            // Null: there is no other worker.
     Timeline* timeline = nullptr;        // Records each node in training.
     bool overlap = true;                 // False: one subgraph after the other.
+    // False: the train thread communicates, while it waits for the end of a slice or step. Not for
+    // teams of several workers.
+    bool comm_thread = true;
   };
   static Result<std::unique_ptr<Engine>> Create(Plan plan, const Options& options);
 
@@ -94,7 +97,8 @@ class Engine {
   // has a ParameterSpec::pushed.
   std::span<const float> pushed(size_t parameter) const;
   // After an error of the engine or of what feeds it: returns when nothing that was started runs
-  // any more, so that slices and rows may go. Afterwards the engine can only be destroyed.
+  // any more, so that slices and rows may go. Afterwards the engine can only be destroyed, and its
+  // team is of no use.
   void Abandon();
   // By loss: its mean over the samples of the step exchanged last, equal on all ranks. Valid until
   // the next exchange.

@@ -40,6 +40,7 @@ struct RunnerContext {
   Accelerator* accelerator = nullptr;  // Needed by streams other than kCpu.
   Timeline* timeline = nullptr;        // Records each node, if it wants the step.
   bool overlap = true;                 // False: a subgraph begins when the one before has ended.
+  bool comm_thread = true;             // False: whoever waits for a turn communicates.
   size_t lanes = 1;
   // Sets a node's views in a lane and returns it; called on the stream's thread, right before the
   // node runs.

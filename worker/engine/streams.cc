@@ -56,6 +56,7 @@ Status Streams::Open() {
   }
   for (size_t s = 0; s < kStreams; ++s) {
     if (threads_[s] == nullptr) continue;
+    if (static_cast<Stream>(s) == Stream::kComm && !context_.comm_thread) continue;
     threads_[s]->thread = std::jthread([this, s] { Work(static_cast<Stream>(s)); });
   }
   return OkStatus();
@@ -68,10 +69,12 @@ void Streams::Start(const Pass& pass) {
 
 void Streams::Work(Stream stream) {
   Thread& own = *threads_[static_cast<size_t>(stream)];
-  while (const std::optional<Turns::Work> work = turns_.Next(stream)) {
-    if (Status status = Run(*work, own); !status.ok()) turns_.Fail(std::move(status));
-    turns_.End(*work);
-  }
+  while (const std::optional<Turns::Work> work = turns_.Next(stream)) RunAndEnd(*work, own);
+}
+
+void Streams::RunAndEnd(const Turns::Work& work, Thread& on) {
+  if (Status status = Run(work, on); !status.ok()) turns_.Fail(std::move(status));
+  turns_.End(work);
 }
 
 Status Streams::Run(const Turns::Work& work, Thread& on) {
@@ -104,6 +107,10 @@ Status Streams::WaitFor(size_t lane, uint32_t subgraph) {
 Status Streams::Wait(size_t lane) {
   const Pass& pass = passes_[lane];
   if (pass.subgraphs == nullptr) return OkStatus();
+  if (Thread* const comm = threads_[static_cast<size_t>(Stream::kComm)].get();
+      comm != nullptr && !context_.comm_thread) {
+    while (const auto work = turns_.NextUntil(Stream::kComm, lane)) RunAndEnd(*work, *comm);
+  }
   DT_TRY_STATUS(turns_.WaitForTurn(lane, kTimeout));
   for (uint32_t s = 0; s < pass.subgraphs->size(); ++s) {
     if (pass.phases.Has((*pass.subgraphs)[s].phase)) DT_TRY_STATUS(WaitFor(lane, s));

@@ -41,6 +41,7 @@ class Streams {
   using Events = std::vector<std::unique_ptr<DeviceEvent>>;
   Status Open();
   void Work(Stream stream);
+  void RunAndEnd(const Turns::Work& work, Thread& on);
   Status Run(const Turns::Work& work, Thread& on);
 
   const RunnerContext context_;

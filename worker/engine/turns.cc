@@ -51,6 +51,18 @@ std::optional<Turns::Work> Turns::Next(Stream stream) {
   }
 }
 
+std::optional<Turns::Work> Turns::NextUntil(Stream stream, size_t lane) {
+  MutexLock lock(mutex_);
+  while (status_.ok() && turns_[lane].left > 0) {
+    if (std::optional<Work> work = Find(stream)) {
+      ++running_;
+      return work;
+    }
+    changed_.Wait(lock);
+  }
+  return std::nullopt;
+}
+
 // The earliest turn that can go on with this stream.
 std::optional<Turns::Work> Turns::Find(Stream stream) {
   uint64_t after = 0;

@@ -32,6 +32,8 @@ class Turns {
   };
   // Blocks until the stream can run a subgraph; nothing after a failure. The caller then calls End.
   std::optional<Work> Next(Stream stream);
+  // The same; nothing if the lane's turn has ended.
+  std::optional<Work> NextUntil(Stream stream, size_t lane);
   void End(const Work& work);
   // Nothing begins and every wait returns `status` from now on; the first failure counts.
   void Fail(Status status);

@@ -31,6 +31,7 @@ struct WorkerOptions {
       {};  // Set at shutdown: the emulated device then stops imitating delays.
   Network* data_network = nullptr;     // To the servers; null: `network`.
   Accelerator* accelerator = nullptr;  // Used instead of what cluster.devices says.
+  bool comm_thread = true;             // See Engine::Options.
 };
 
 // Used by one thread. The job and the network outlive it.

@@ -149,7 +149,8 @@ class WorkerCore {
                                   .tables = tables_.get(),
                                   .team = options_.job.train.asynchronous() ? nullptr : &*team_,
                                   .timeline = trace_.timeline(),
-                                  .overlap = options_.job.parallel.overlap};
+                                  .overlap = options_.job.parallel.overlap,
+                                  .comm_thread = options_.comm_thread};
     const bool all_on_servers = std::ranges::all_of(
         plan.graph.tables, [](const TableUse& table) { return table.store == kNone; });
     // Without an accelerator, two steps at once would just share the processors, and each would see

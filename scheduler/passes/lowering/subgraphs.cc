@@ -119,10 +119,21 @@ class Segments {
   std::array<std::array<uint32_t, kStreams>, kStreams> seen_ = {};
 };
 
-// The joins of a graph, bucket by bucket in the order in which they communicate.
+// The joins of a graph, bucket by bucket in the order in which they communicate. What is copied for
+// them alone is copied right before, so that the accelerator is not interrupted more often.
 class Buckets {
  public:
-  explicit Buckets(const GraphIndex& index) : graph_(index.graph()) {
+  explicit Buckets(const GraphIndex& index)
+      : graph_(index.graph()), is_copy_(graph_.nodes.size(), false) {
+    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[n];
+      if (node.phase != Phase::kSlice || !index.Is(n, OpKind::kCopy)) continue;
+      if (node.outputs.empty()) continue;  // It refreshes a replica.
+      const auto readers = index.readers(node.outputs[0]);
+      is_copy_[n] = !readers.empty() && std::ranges::all_of(readers, [this](NodeIndex reader) {
+        return graph_.nodes[reader].phase == Phase::kJoin;
+      });
+    }
     std::map<int64_t, std::vector<NodeIndex>> by_number;
     for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
       const Node& node = graph_.nodes[n];
@@ -131,19 +142,33 @@ class Buckets {
     for (auto& [number, nodes] : by_number) buckets_.push_back(std::move(nodes));
   }
 
+  // A node that is added with a bucket.
+  bool Takes(NodeIndex n) const { return is_copy_[n]; }
   // Adds the next buckets whose values have all been made by nodes that were added.
-  void AddReady(const std::vector<bool>& added, Segments& to) {
+  void AddReady(std::vector<bool>& added, Segments& to) {
     for (; next_ < buckets_.size() && IsReady(buckets_[next_], added); ++next_) {
+      AddCopies(buckets_[next_], added, to);
       to.AddJoin(buckets_[next_], false);
     }
   }
-  void AddRest(Segments& to) {
+  void AddRest(std::vector<bool>& added, Segments& to) {
+    for (size_t b = next_; b < buckets_.size(); ++b) AddCopies(buckets_[b], added, to);
     for (; next_ < buckets_.size(); ++next_) {
       to.AddJoin(buckets_[next_], JoinsRows(buckets_[next_]));
     }
   }
 
  private:
+  void AddCopies(const std::vector<NodeIndex>& bucket, std::vector<bool>& added, Segments& to) {
+    for (const NodeIndex n : bucket) {
+      for (const ValueIndex v : graph_.nodes[n].inputs) {
+        const NodeIndex copy = graph_.value(v).producer;
+        if (copy == kNone || !is_copy_[copy] || added[copy]) continue;
+        to.Add(copy);
+        added[copy] = true;
+      }
+    }
+  }
   // Rows of tables are joined when all nodes of the slices have ended: their memory may move.
   bool JoinsRows(const std::vector<NodeIndex>& bucket) const {
     return graph_.nodes[bucket.front()].op == "sum_rows";
@@ -152,13 +177,17 @@ class Buckets {
     if (JoinsRows(bucket)) return false;
     return std::ranges::all_of(bucket, [&](NodeIndex n) {
       return std::ranges::all_of(graph_.nodes[n].inputs, [&](ValueIndex v) {
-        const NodeIndex producer = graph_.value(v).producer;
+        NodeIndex producer = graph_.value(v).producer;
+        if (producer != kNone && is_copy_[producer]) {
+          producer = graph_.value(graph_.nodes[producer].inputs[0]).producer;
+        }
         return producer == kNone || added[producer];
       });
     });
   }
 
   const Graph& graph_;
+  std::vector<bool> is_copy_;  // By node: a copy for joins.
   std::vector<std::vector<NodeIndex>> buckets_;
   size_t next_ = 0;
 };
@@ -223,13 +252,14 @@ class Cutter {
     for (const Wave wave : {Wave::kBeforePull, Wave::kUntilPush, Wave::kAfterPush}) {
       for (size_t n = 0; n < graph_.nodes.size(); ++n) {
         if (!chosen[n] || graph_.nodes[n].phase != Phase::kSlice || wave_[n] != wave) continue;
+        if (with_joins && buckets.Takes(static_cast<NodeIndex>(n))) continue;
         segments.Add(static_cast<NodeIndex>(n));
         added[n] = true;
         if (with_joins) buckets.AddReady(added, segments);
       }
       segments.CloseAll();
     }
-    if (with_joins) buckets.AddRest(segments);
+    if (with_joins) buckets.AddRest(added, segments);
     return segments.Take();
   }
 

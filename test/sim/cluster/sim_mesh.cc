@@ -51,6 +51,9 @@ class SimMesh : public worker::Mesh {
     return OkStatus();
   }
 
+  // The process has one thread, which does not wait while it calls this.
+  void Cancel() override {}
+
  private:
   MeshHub::Rank& Own() { return group_->ranks[rank_]; }
 

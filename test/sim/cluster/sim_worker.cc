@@ -67,7 +67,11 @@ class SimWorker::Socket : public ClientSocket {
 SimWorker::SimWorker(World& world, Wires& wires, Node node, uint64_t incarnation, Options options)
     : Process(world, wires, node, incarnation),
       options_(std::move(options)),
-      worker_{.job = options_.job, .network = *this, .scheduler = kSchedulerAddress, .threads = 1},
+      worker_{.job = options_.job,
+              .network = *this,
+              .scheduler = kSchedulerAddress,
+              .threads = 1,
+              .comm_thread = false},
       core_(world.Now(), {.join = JoinOf(options_, incarnation),
                           .scheduler = kSchedulerAddress,
                           .outage = options_.job.cluster.scheduler_outage,

@@ -376,6 +376,21 @@ TEST_P(LostMemberTest, TheEndOfTheJobEndsAWaitAtOnce) {
   EXPECT_LT(SecondsBetween(begun, SystemClock().Now()), 20);
 }
 
+TEST_P(LostMemberTest, WhoGivesUpWaitsNoLonger) {
+  const RankGroup all = RankGroup::All(GetParam().ranks);
+  std::latch gave_up(GetParam().ranks - 1);
+  const TimePoint begun = SystemClock().Now();
+  OnMeshes(GetParam(), {.timeout = seconds(60)}, [&](std::unique_ptr<Mesh> mesh) {
+    if (mesh->rank() == 0) return gave_up.wait();
+    const std::unique_ptr<Communicator> communicator = MakeMeshCommunicator(*mesh);
+    std::jthread other([&] { mesh->Cancel(); });
+    EXPECT_EQ(ToText(communicator->Barrier({.group = all, .name = "barrier"})),
+              "this rank has given up");
+    gave_up.count_down();
+  });
+  EXPECT_LT(SecondsBetween(begun, SystemClock().Now()), 20);
+}
+
 INSTANTIATE_TEST_SUITE_P(Meshes, LostMemberTest,
                          ::testing::Values(MeshCase{MeshKind::kMemory, 3},
                                            MeshCase{MeshKind::kGloo, 3}),
