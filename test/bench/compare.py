@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """How fast a job is in several variants: runs them in turns, and compares each with the first.
 
-    compare.py DOVETAIL JOB.yaml VARIANT VARIANT … [--runs 3] [--slow-worker SHARE] [-- --set a.b=c …]
+    compare.py DOVETAIL JOB.yaml VARIANT … [--before PROGRAM] [--runs 3] [--slow-worker SHARE] [-- --set a.b=c …]
 
 A variant is a list of settings: checkpoint.durability=log,checkpoint.log.sync=true; what stands behind -- holds for
-all. Runs the job with `dovetail launch` in a temporary folder. With --slow-worker each worker gets a processor of its
+all. With --before each variant runs with that program too, such as the last release, which then is the first one.
+Runs the job with `dovetail launch` in a temporary folder. With --slow-worker each worker gets a processor of its
 own, and the first one is stopped and continued in turns (SIGSTOP, SIGCONT) from the moment it trains, so that it runs
 that share of the time. Prints samples per second, the median of the runs' ratios, CPU-seconds of servers and workers,
 and whether all rows of all variants are the same.
@@ -59,13 +60,14 @@ def slow_down(log, share, done, slowed):
         done.wait(PERIOD * share)
 
 
-def run(options, variant):
-    """The result file of one run."""
+def run(options, name, variant):
+    """The result file of one run. A variant: a program, settings."""
+    program, settings = variant
     with tempfile.TemporaryDirectory() as folder:
         result, log = pathlib.Path(folder, "result.json"), pathlib.Path(folder, "log")
-        command = [options.dovetail, "launch", options.job, "--result", str(result), "--no-progress",
+        command = [program, "launch", options.job, "--result", str(result), "--no-progress",
                    "--log-level", "info", *options.extra]
-        for setting in variant.split(","):
+        for setting in settings.split(","):
             command += ["--set", setting]
         done = threading.Event()
         with open(log, "w", encoding="utf-8") as out:
@@ -83,9 +85,9 @@ def run(options, variant):
         if slower:
             slower.join()
         if code != 0:
-            sys.exit(f"{variant}: exit code {code}\n" + log.read_text(errors="replace")[-3000:])
+            sys.exit(f"{name}: exit code {code}\n" + log.read_text(errors="replace")[-3000:])
         if slower and not slowed.is_set():
-            sys.exit(f"{variant}: no worker said that it has started, none was slowed")
+            sys.exit(f"{name}: no worker said that it has started, none was slowed")
         return json.loads(result.read_text(encoding="utf-8"))
 
 
@@ -94,6 +96,7 @@ def parse():
     parser.add_argument("dovetail")
     parser.add_argument("job")
     parser.add_argument("variants", nargs="+")
+    parser.add_argument("--before", metavar="PROGRAM")
     parser.add_argument("--slow-worker", type=float, metavar="SHARE")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--timeout", type=float, default=1200, help="seconds a run may take")
@@ -108,12 +111,17 @@ def parse():
 
 def main():
     options = parse()
-    results = {variant: [] for variant in options.variants}
+    variants = {}
+    for settings in options.variants:
+        if options.before:
+            variants[f"before, {settings}"] = (str(pathlib.Path(options.before).resolve()), settings)
+        variants[settings] = (options.dovetail, settings)
+    results = {name: [] for name in variants}
     for number in range(options.runs):
-        for variant, runs in results.items():
-            runs.append(run(options, variant))
-            print(f"run {number + 1}, {variant}: {runs[-1]['samples_per_second']:.0f} samples/s", flush=True)
-    first = [run["samples_per_second"] for run in results[options.variants[0]]]
+        for name, runs in results.items():
+            runs.append(run(options, name, variants[name]))
+            print(f"run {number + 1}, {name}: {runs[-1]['samples_per_second']:.0f} samples/s", flush=True)
+    first = [run["samples_per_second"] for run in next(iter(results.values()))]
     for variant, runs in results.items():
         rates = [run["samples_per_second"] for run in runs]
         ratio = statistics.median(rate / base for rate, base in zip(rates, first))

@@ -1,7 +1,7 @@
 // Point-to-point messages between the ranks of one worker set: the base of collectives. One thread
-// at a time makes a rank's calls, one after the other. Only ranks that have messages in a call make it.
-// Every wait has a deadline and ends at once when the job ends. After an error a mesh is of no use
-// any more; a new one must be connected under another prefix.
+// at a time makes a rank's calls, one after the other. Only ranks that have messages in a call make
+// it. Every wait has a deadline and ends at once when the job ends. After an error a mesh is of no
+// use any more; a new one must be connected under another prefix.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Sums over a mesh. Each member adds some ranges of the elements, and may send their sums to the
-// others. Ranges travel in chunks, so that one chunk is added, and its sum sent, while the next ones
-// arrive. Few bytes are sent to all members, and each member adds all of them: that takes one
+// others. Ranges travel in chunks, so that one chunk is added, and its sum sent, while the next
+// ones arrive. Few bytes are sent to all members, and each member adds all of them: that takes one
 // message's time, and a member that waits can name the one that is silent.
 #pragma once
 

@@ -14,7 +14,7 @@ namespace {
 constexpr Duration kLong = seconds(20);
 
 // A forward pass on the CPU, communication of it, the backward pass, the sum of its gradients.
-std::vector<Subgraph> Train() {
+std::vector<Subgraph> FiveSubgraphs() {
   std::vector<Subgraph> train(5);
   const Stream streams[] = {Stream::kCpu, Stream::kComm, Stream::kCpu, Stream::kComm, Stream::kCpu};
   const Phase phases[] = {Phase::kSlice, Phase::kSlice, Phase::kSlice, Phase::kJoin, Phase::kStep};
@@ -42,7 +42,7 @@ class TurnsTest : public ::testing::Test {
   // Ends what was taken as the n-th.
   void End(size_t n) { turns_.End(taken_[n]); }
 
-  const std::vector<Subgraph> train_ = Train();
+  const std::vector<Subgraph> train_ = FiveSubgraphs();
   Turns turns_{2, true};
   std::vector<Turns::Work> taken_;
 };
@@ -107,7 +107,7 @@ TEST_F(TurnsTest, ATeamWithoutSlicesJoinsAtOnce) {
 
 TEST_F(TurnsTest, WithoutOverlapSubgraphsRunOneByOne) {
   Turns turns(1, false);
-  std::vector<Subgraph> train = Train();
+  std::vector<Subgraph> train = FiveSubgraphs();
   for (Subgraph& subgraph : train) subgraph.waits.clear();
   turns.Begin({.subgraphs = &train, .phases = dt::kSlicesAndJoins});
   turns.GiveRows(0);
