@@ -150,8 +150,8 @@ class ScriptedRank {
   const RankSetting setting;
   const JobConfig job;
   TaskPool pool{1};
-  std::unique_ptr<Engine> engine;
   TeamLink team;
+  std::unique_ptr<Engine> engine;
   std::unique_ptr<Network> network;
   std::unique_ptr<PsClient> client;
   std::unique_ptr<Dataset> data;
