@@ -10,7 +10,8 @@
 
 namespace dt::worker {
 
-// Used by one thread at a time.
+// Used by one thread at a time: by the engine's thread of communication from the begin of a step's
+// last own slice until its exchange has finished, and while an update runs.
 struct TeamLink {
   // The workers of a team have consecutive ranks.
   explicit TeamLink(std::unique_ptr<Mesh> to_others, uint32_t team_size = 1)

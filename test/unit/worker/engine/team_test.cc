@@ -19,6 +19,7 @@ namespace {
 struct TeamSetting {
   uint32_t devices = 1, teams = 1, slices = 1;
   bool shard = false, overlap = true;
+  FusionConfig fusion = {};
   std::vector<std::pair<std::string, std::string>> cuts = {};
 };
 
@@ -144,6 +145,7 @@ Trained TrainTeams(const Perceptron& model, const TeamSetting& setting, Step ste
   job.cluster.workers = ranks;
   job.parallel.data = setting.teams;
   job.parallel.optimizer = {.on = setting.shard, .threshold_bytes = 0};
+  job.parallel.fusion = setting.fusion;
   for (const auto& [match, strategy] : setting.cuts) {
     job.parallel.cut.push_back({.match = match, .strategy = *ParseStrategy(strategy), .out = {}});
   }
@@ -204,6 +206,8 @@ TEST(Team, NoBitDependsOnTheNumberOfTeams) {
         other.teams = teams;
         other.shard = shard;
         other.overlap = teams != 2;
+        if (teams >= 2) other.fusion = {.bytes = teams == 2 ? uint64_t{1} : 400, .begins = {}};
+        if (teams == 4) other.fusion = {.begins = {1, 4}};
         const Trained again = TrainTeams(model, other, 6);
         EXPECT_EQ(again.whole, first.whole)
             << devices << " × " << teams << (shard ? " shared" : "");
