@@ -74,6 +74,8 @@ TEST_F(Teams, TheNumberOfTeamsAndServersChangesNoBit) {
   EXPECT_EQ(Run("shared", {2, 4, 2, {kCut, kShard}}), one);
   EXPECT_EQ(Run("shared_by_teams", {1, 6, 3, {kCut, kShard, "parallel.overlap=false"}}), one);
   EXPECT_EQ(Run("slow", {1, 2, 1, {kCut, "parallel.overlap=false"}}), one);
+  EXPECT_EQ(Run("many_buckets", {1, 4, 2, {kCut, kShard, "parallel.fusion=100"}}), one);
+  EXPECT_EQ(Run("two_buckets", {1, 4, 2, {kCut, "parallel.fusion=[3]"}}), one);
   EXPECT_NE(Run("other", {1, 2, 1}), one) << "other strategies add in another order";
 }
 

@@ -308,11 +308,9 @@ ScriptedRank::ScriptedRank(const RankSetting& setting_in, std::unique_ptr<Mesh> 
     : setting(setting_in),
       job(ScriptedJob(setting)),
       team(std::make_unique<ScriptedMesh>(std::move(mesh), script, journal)) {
-  engine =
-      Engine::Create(
-          ScriptedPlan(setting),
-          {.pool = pool, .team = &team, .timeline = setting.timeline, .overlap = setting.overlap})
-          .value();
+  engine = Engine::Create(ScriptedPlan(setting),
+                          {.pool = pool, .team = &team, .overlap = setting.overlap})
+               .value();
   network = std::make_unique<ScriptedNetwork>(team.mesh->rank(), script, clock, server, journal);
   PsClient::Options options{.network = network.get(), .clock = &clock};
   options.requests.wire_tables = WireTables(engine->plan().graph, job.model.tables);
