@@ -18,6 +18,9 @@ Status Bad(fmt::format_string<Args...> format, Args&&... args) {
   return Internal("plans of a team: {}", fmt::format(format, std::forward<Args>(args)...));
 }
 
+// Messages carry numbers of 16 bits.
+constexpr int64_t kCommunicationsMax = 1 << 16;
+
 // A communication in the plan of one position.
 struct Call {
   const Node* node = nullptr;
@@ -53,6 +56,10 @@ class TeamChecker {
     for (NodeIndex n = 0; n < nodes.size(); ++n) {
       if (traits_of_(nodes[n].op).kind != OpKind::kCommunication) continue;
       const int64_t number = IntAttr(nodes[n].attrs, "number", -1);
+      if (number < 0 || number >= kCommunicationsMax) {
+        return Bad("\"{}\" of worker {} has number {}, and there are only {}", nodes[n].name, p,
+                   number, kCommunicationsMax);
+      }
       if (nodes[n].phase == Phase::kJoin) {
         joins_[p][number].push_back(&nodes[n]);
         continue;

@@ -38,12 +38,12 @@ inline constexpr uint32_t kChannels = 2;
 struct MessageTag {
   uint32_t group = 0;  // Below 2^10.
   uint32_t node = 0;   // Below 2^16.
-  uint32_t slice = 0;  // Below 2^12.
+  uint32_t slice = 0;  // Its last 12 bits count.
   Step step = 0;       // Its last 6 bits count.
 
   // The n-th message of a channel between two ranks in this call.
   uint64_t SlotOf(uint32_t channel, uint32_t n) const {
-    return uint64_t{group} << 54 | uint64_t{node} << 38 | uint64_t{slice} << 26 |
+    return uint64_t{group} << 54 | uint64_t{node} << 38 | uint64_t{slice & 0xfff} << 26 |
            (step & 0x3f) << 20 | channel << 19 | n;
   }
 };

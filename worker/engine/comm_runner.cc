@@ -169,7 +169,7 @@ class CommRunner : public NodeRunner {
 
   // Evaluations have no slices: they are counted, as on all workers of the team.
   SliceIndex SliceOf(const Pass& pass) const {
-    if (!pass.run.training) return static_cast<SliceIndex>(evaluations_ & 0xfff);
+    if (!pass.run.training) return static_cast<SliceIndex>(evaluations_);
     return pass.phases.Has(Phase::kStep) ? 0 : pass.slice;
   }
 
