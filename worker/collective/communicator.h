@@ -67,7 +67,7 @@ class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual uint32_t rank() const = 0;
-  // True after an error: some rank may be lost. Any thread.
+  // True after an error other than Cancelled: some rank may be lost. Any thread.
   virtual bool broken() const = 0;
 
   // out = terms[0] + terms[1] + …, in this order and as long as a term: on every member, or, with

@@ -146,9 +146,9 @@ class MeshCommunicator : public Communicator {
   }
 
   Status About(const CollectiveCall& call, std::string_view kind, Status status) {
-    if (status.ok()) return status;
+    // Cancelled by the end of the job or by this rank itself: nobody is lost.
+    if (status.ok() || status.code() == StatusCode::kCancelled) return status;
     broken_ = true;
-    if (status.code() == StatusCode::kCancelled) return status;  // By the end of the job.
     return Prefixed(std::move(status), fmt::format("step {}, {}", call.step, kind));
   }
 

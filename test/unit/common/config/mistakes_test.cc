@@ -51,6 +51,13 @@ constexpr Mistake kMistakes[] = {
      "scheduler, devices, emulated, lease, restarts, scheduler_outage, wait_for_server, "
      "start_timeout, store, "
      "worker, server"},
+    {"WordForBuckets", "seed: 7", "seed: 7\nparallel: {fusion: many}",
+     "3: parallel.fusion: found \"many\", expected auto, a size such as 4MiB, or a list of numbers "
+     "of gradients such as [4, 9]"},
+    {"BucketsOfWords", "seed: 7", "seed: 7\nparallel: {fusion: [4, x]}",
+     "3: parallel.fusion: found a list, expected auto, a size such as 4MiB, or a list of numbers "
+     "of "
+     "gradients such as [4, 9]"},
     {"ListForText", "job: ads", "job: [ads]", "1: job: found a list, expected a text"},
     {"NoName", "job: ads\n", "", "1: job: missing, expected a text"},
     {"NameWithBlank", "job: ads", "job: my ads",

@@ -119,9 +119,38 @@ struct Model {
   const char* name;
   JobConfig (*job)();
 };
+// A composite over embedded fields beside a perceptron, as in the templates of configs/models.
+JobConfig WithFields(const std::string& op, Attrs attrs) {
+  using Ints = std::vector<int64_t>;
+  return TinyJob({TinyNode("e", "lookup", {"C*"}, {{"table", "emb"}}),
+                  TinyNode("fields", op, {"e"}, std::move(attrs)),
+                  TinyNode("deep", "mlp", {"e", "I*"}, {{"units", Ints{6, 4}}, {"dropout", 0.2}}),
+                  TinyNode("logit", "dense", {"fields", "deep"}, {{"units", int64_t{1}}})});
+}
+
 constexpr Model kModels[] = {{"DeepFm", [] { return TinyJob(test::TinyDeepFm()); }},
                              {"Din", [] { return TinyJob(test::TinyDin()); }},
-                             {"EveryLoss", test::TinyLosses}};
+                             {"EveryLoss", test::TinyLosses},
+                             {"Dcn",
+                              [] {
+                                return WithFields("cross", {{"layers", int64_t{3}}});
+                              }},
+                             {"AutoInt",
+                              [] {
+                                return WithFields("attention",
+                                                  {{"layers", int64_t{2}},
+                                                   {"units", int64_t{8}},
+                                                   {"heads", int64_t{2}},
+                                                   {"residual", true},
+                                                   {"activation", std::string("relu")}});
+                              }},
+                             {"Transformer", [] {
+                                return WithFields("transformer", {{"layers", int64_t{2}},
+                                                                  {"heads", int64_t{2}},
+                                                                  {"hidden", int64_t{8}},
+                                                                  {"norm", std::string("post")},
+                                                                  {"dropout", 0.1}});
+                              }}};
 
 class ParallelModel : public ::testing::TestWithParam<Model> {};
 INSTANTIATE_TEST_SUITE_P(Models, ParallelModel, ::testing::ValuesIn(kModels),
