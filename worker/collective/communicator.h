@@ -5,7 +5,7 @@
 // returns when this rank has its result and its memory may change. Errors, which name the rank, the
 // peer, the operator and the step: Unavailable, if a peer is lost; Timeout, if it is silent until
 // the deadline; the status that interrupted a wait. After an error the communicator can only be
-// destroyed. Owned by one thread.
+// destroyed. Used by one thread at a time.
 #pragma once
 
 #include <cstddef>

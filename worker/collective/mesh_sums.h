@@ -63,7 +63,7 @@ class MeshSums {
   }
 
   Mesh& mesh_;
-  std::vector<Terms::Range> ranges_;        // What each member adds.
+  std::vector<Terms::Range> ranges_;        // The ranges that members add.
   std::vector<Chunk> chunks_, own_chunks_;  // All, and those that this member adds.
   size_t chunk_bytes_ = 0;
   std::vector<size_t> foreign_;           // The terms that others have.

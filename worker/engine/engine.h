@@ -47,7 +47,7 @@ class Engine {
     TaskPool& pool;
     Accelerator* accelerator = nullptr;  // Needed by plans that have values there.
     WorkerTables* tables = nullptr;      // Needed by plans that have tables on the worker.
-    TeamLink* team = nullptr;            // Null: there is no other worker.
+    TeamLink* team = nullptr;            // Needed if there are other workers.
     Timeline* timeline = nullptr;        // Records each node in training.
     bool overlap = true;                 // False: one subgraph after the other.
     // False: the train thread communicates, while it waits for the end of a slice or step. Not for
@@ -154,8 +154,8 @@ class Engine {
   // Numbers of slices in the step; modulo the lanes, they give the lane.
   size_t begun_ = 0, taken_ = 0;
   Step step_ = 0;
-  size_t own_slices_ = 0;       // Of the step, and not begun.
-  bool joins_started_ = false;  // Of the step.
+  size_t own_slices_ = 0;       // Own slices of the step that have not begun.
+  bool joins_started_ = false;  // True once the joins of the step may run.
   bool updating_ = false;       // The update runs on the first lane.
   std::vector<std::span<const float>> outputs_;
 };

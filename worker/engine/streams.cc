@@ -84,7 +84,7 @@ Status Streams::Run(const Turns::Work& work, Thread& on) {
   if (std::exchange(on.begun[pass.lane], work.turn) != work.turn) {
     DT_TRY_STATUS(runner.Begin(pass));
   }
-  // What it waits for has ended on the host, and may still run on a device.
+  // Subgraphs that it waits for have ended on the host, and may still run on a device.
   for (const uint32_t w : subgraph.waits) {
     const Subgraph& awaited = (*pass.subgraphs)[w];
     if (IsOnHost(awaited.stream) || !pass.phases.Has(awaited.phase)) continue;
@@ -118,7 +118,7 @@ Status Streams::Wait(size_t lane) {
   return OkStatus();
 }
 
-// What the threads have queued on a device may still run when they have left their turns.
+// Work that the threads have queued on a device may still run when they have left their turns.
 void Streams::Abandon() {
   turns_.Fail(Cancelled("the step was abandoned"));
   turns_.WaitUntilIdle(kTimeout);

@@ -37,7 +37,7 @@ class Streams {
     std::vector<uint64_t> begun;  // By lane: the turn that the runner knows.
     std::jthread thread;          // Declared last.
   };
-  // What happened on a device when a subgraph of a lane had run there.
+  // Points in the work of devices: each subgraph of a lane has one, behind its own work.
   using Events = std::vector<std::unique_ptr<DeviceEvent>>;
   Status Open();
   void Work(Stream stream);

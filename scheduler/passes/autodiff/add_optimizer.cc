@@ -310,7 +310,7 @@ class StepNodes {
   const uint32_t workers_;
   const std::vector<HeldTogether>& held_;
   std::vector<Running> running_;
-  int64_t buckets_ = 0;                 // Of joins; rows of tables are joined in one more.
+  int64_t buckets_ = 0;                 // Number of buckets; rows of tables are joined in one more.
   std::map<Attrs, int64_t> bucket_of_;  // By holders: their last bucket.
 };
 

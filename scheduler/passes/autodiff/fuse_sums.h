@@ -15,7 +15,7 @@ namespace dt::scheduler {
 // The sum of a gradient over the slices of a step.
 struct SumToFuse {
   NodeIndex producer = kNone;  // The node that makes the gradient.
-  double bytes = 0;            // Of the whole gradient, so that all workers of a team agree.
+  double bytes = 0;            // Size of the whole gradient, so that all workers of a team agree.
   Attrs held;                  // Who gets it; only equal ones can share a bucket.
 };
 

@@ -80,7 +80,7 @@ class Rank {
  private:
   std::vector<std::span<const float>> PullRows(Tables& tables);
 
-  size_t slices_left_ = 0;  // Of its own, in the current step.
+  size_t slices_left_ = 0;  // Own slices that have not begun in the current step.
 };
 
 struct Outcome {

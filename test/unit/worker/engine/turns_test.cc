@@ -34,6 +34,12 @@ class TurnsTest : public ::testing::Test {
   void Begin(size_t lane, const Phases& phases) {
     turns_.Begin({.subgraphs = &train_, .phases = phases, .lane = lane});
   }
+  void BeginTwoSlices() {
+    Begin(0, dt::kSlices);
+    Begin(1, dt::kSlicesAndJoins);
+    turns_.GiveRows(0);
+    turns_.GiveRows(1);
+  }
   // The lane and number of the subgraph that the stream gets next.
   std::pair<size_t, uint32_t> Take(Stream stream) {
     taken_.push_back(*turns_.Next(stream));
@@ -60,10 +66,7 @@ TEST_F(TurnsTest, ATurnThatWaitsForItsRowsHoldsUpNoOther) {
 }
 
 TEST_F(TurnsTest, CommunicationKeepsTheOrderOfTurns) {
-  Begin(0, dt::kSlices);
-  Begin(1, dt::kSlicesAndJoins);
-  turns_.GiveRows(0);
-  turns_.GiveRows(1);
+  BeginTwoSlices();
   EXPECT_THAT(Take(Stream::kCpu), Pair(0, 0));
   EXPECT_THAT(Take(Stream::kCpu), Pair(1, 0));
   End(1);
@@ -73,10 +76,7 @@ TEST_F(TurnsTest, CommunicationKeepsTheOrderOfTurns) {
 }
 
 TEST_F(TurnsTest, AJoinWaitsForTheSlicesBefore) {
-  Begin(0, dt::kSlices);
-  Begin(1, dt::kSlicesAndJoins);
-  turns_.GiveRows(0);
-  turns_.GiveRows(1);
+  BeginTwoSlices();
   EXPECT_THAT(Take(Stream::kCpu), Pair(0, 0));
   End(0);
   EXPECT_THAT(Take(Stream::kComm), Pair(0, 1));

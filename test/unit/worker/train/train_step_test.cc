@@ -25,7 +25,7 @@ using Side = Script::Side;
 struct Story {
   uint32_t ranks = 2;
   bool overlap = true;
-  Script::Point fail_at = {};  // Of rank 0.
+  Script::Point fail_at = {};  // Where rank 0 fails.
   Fault fault = Fault::kOnce;
   Step steps = 1;
   Timeline* timeline = nullptr;  // Of rank 0.
@@ -35,7 +35,7 @@ struct Outcome {
   std::vector<Status> ends;         // By rank.
   std::vector<std::string> values;  // By rank: a checksum of the dense ones; "" after an error.
   std::vector<Happening> journal;
-  Script::Points points;  // Of rank 0.
+  Script::Points points;  // All that rank 0 reached.
   std::map<std::tuple<Step, SliceIndex, uint32_t>, std::string> pushes;
 
   // Where in the journal it is; all of it if it is not there.
