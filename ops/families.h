@@ -28,6 +28,7 @@
   X(Loss)                 \
   X(Matmul)               \
   X(Outer)                \
+  X(Pick)                 \
   X(Prelu)                \
   X(Ragged)               \
   X(Reduce)               \
@@ -60,6 +61,7 @@
   X(Loss)                \
   X(Norm)                \
   X(Outer)               \
+  X(Pick)                \
   X(Reduce)              \
   X(Shape)               \
   X(SoftmaxLoss)         \

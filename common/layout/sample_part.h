@@ -20,6 +20,12 @@ using SamplePart = std::vector<int64_t>;
 // are as the layout of a team of this size makes them.
 Range SamplesOf(const SamplePart& part, int64_t n, uint32_t devices, DeviceIndex device);
 
+// Whether every device of a team has its own part of the samples, which are dimension 0, and all of
+// the other dimensions. It may have more samples.
+bool HasOwnSamples(const Layout& layout);
+// The layout of a value with this many dimensions of which each device has its own samples only.
+Layout SamplesInOrder(uint32_t devices, size_t dims);
+
 // The symbol for their number in a graph: "B/4s2" for the pair (4, 2), "B" for the whole.
 std::string SymbolOf(const SamplePart& part);
 // The reverse. Empty for other symbols.

@@ -21,6 +21,7 @@ class PlanChecker {
     for (const auto* pass : {&plan_.train, &plan_.evaluate}) {
       for (uint32_t s = 0; s < pass->size(); ++s) DT_TRY_STATUS(OneSubgraph(*pass, s));
     }
+    DT_TRY_STATUS(EveryNodeRuns());
     DT_TRY_STATUS(Pass(plan_.train, true));
     DT_TRY_STATUS(Pass(plan_.evaluate, false));
     // Only a step's last slice has joins between its subgraphs.
@@ -143,6 +144,17 @@ class PlanChecker {
     return OkStatus();
   }
 
+  Status EveryNodeRuns() const {
+    std::vector<bool> runs(graph_.nodes.size(), false);
+    for (const auto* pass : {&plan_.train, &plan_.evaluate}) {
+      for (const Subgraph& subgraph : *pass) {
+        for (const NodeIndex n : subgraph.nodes) runs[n] = true;
+      }
+    }
+    const auto never = std::ranges::find(runs, false);
+    return never == runs.end() ? OkStatus() : Bad("node {} never runs", never - runs.begin());
+  }
+
   // Convex: no path leaves the subgraph and returns to it.
   bool IsConvex(const Subgraph& subgraph) const {
     std::vector<bool> inside(graph_.nodes.size(), false), left(graph_.nodes.size(), false);
@@ -179,10 +191,7 @@ class PlanChecker {
         DT_TRY_STATUS(OneRun(n, holds));
       }
     }
-    if (training && std::find(ran.begin(), ran.end(), false) != ran.end()) {
-      return Bad("node {} never runs", std::find(ran.begin(), ran.end(), false) - ran.begin());
-    }
-    return AtEnd(training, holds);
+    return AtEnd(training, ran, holds);
   }
 
   Status OneRun(NodeIndex n, std::vector<ValueIndex>& holds) const {
@@ -217,11 +226,14 @@ class PlanChecker {
     return OkStatus();
   }
 
-  Status AtEnd(bool training, const std::vector<ValueIndex>& holds) const {
+  // Outputs may be made for evaluations only.
+  Status AtEnd(bool training, const std::vector<bool>& ran,
+               const std::vector<ValueIndex>& holds) const {
     std::vector<bool> kept = KeptValues(graph_);
-    if (!training) {
-      kept.assign(graph_.values.size(), false);
-      for (const LossSpec& loss : graph_.losses) kept[loss.output] = true;
+    if (!training) kept.assign(graph_.values.size(), false);
+    for (const LossSpec& loss : graph_.losses) {
+      const NodeIndex producer = graph_.value(loss.output).producer;
+      kept[loss.output] = !training || (producer != kNone && ran[producer]);
     }
     for (size_t v = 0; v < kept.size(); ++v) {
       if (!kept[v] || plan_.slot[v] == kNone) continue;

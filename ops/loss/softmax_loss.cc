@@ -56,6 +56,24 @@ Status CrossEntropyGradient(GradientContext& context) {
   return OkStatus();
 }
 
+// The maximum is subtracted so that powers do not overflow. The result does not depend on it, so it
+// needs no gradient.
+void CrossEntropyByParts(PartsContext& context) {
+  const std::vector<ValueIndex> inputs = context.node().inputs;
+  const Attrs keep = {{"keep_dims", true}};
+  Attrs last = keep, lasts = keep;
+  last["axis"] = int64_t{-1};
+  lasts["axis"] = std::vector<int64_t>{-1};
+  const ValueIndex largest =
+      context.Add("stop_gradient", {context.Add("reduce_max", {inputs[0]}, last)});
+  const ValueIndex shifted = context.Add("sub", {inputs[0], largest});
+  const ValueIndex sum = context.Add("reduce_sum", {context.Add("exp", {shifted})}, lasts);
+  const ValueIndex own = context.Add("pick", {shifted, inputs[1]});
+  ValueIndex loss = context.Add("sub", {context.Add("log", {sum}), own});
+  if (inputs.size() > 2) loss = context.Add("mul", {loss, inputs[2]});
+  context.Add("sample_mean", {loss});
+}
+
 OpCost CrossEntropyCost(const Graph& graph, const Node& node, int64_t batch) {
   double elements = 0;
   for (const ValueIndex v : node.inputs) elements += ElementsAt(graph.value(v).shape, batch);
@@ -162,6 +180,7 @@ constexpr OpSpec kSpecs[] = {
     {.name = "softmax_cross_entropy",
      .infer = InferCrossEntropy,
      .gradient = CrossEntropyGradient,
+     .by_parts = CrossEntropyByParts,
      .cost = CrossEntropyCost,
      .sharding = {.loops = "bC,b1,b1->1"},
      .user_visible = false},

@@ -7,6 +7,7 @@
 
 #include "common/base/check.h"
 #include "common/layout/refine.h"
+#include "common/layout/sample_part.h"
 #include "scheduler/parallel/redistribution_cache.h"
 
 namespace dt::scheduler {
@@ -53,6 +54,7 @@ class Finder {
   uint32_t Give(const LayoutResult& result) {
     const ValueIndex v = result.value;
     if (versions_[v].empty()) return kNone;  // Its producer has a problem.
+    if (result.own_samples) return GiveOwnSamples(v);
     Layout wanted = WithoutPartial(Lies(v));
     for (CutDim& dim : wanted.dims) dim.clear();
     if (result.like != kNone && result_.values[result.like]) {
@@ -66,6 +68,13 @@ class Finder {
       }
     }
     return ChangeTo(v, wanted);
+  }
+
+  uint32_t GiveOwnSamples(ValueIndex v) {
+    for (const Version& version : versions_[v]) {
+      if (HasOwnSamples(version.layout)) return version.change;
+    }
+    return ChangeTo(v, SamplesInOrder(problem_.devices, Lies(v).dims.size()));
   }
 
   const LayoutNode& NodeAt(NodeIndex n) const { return problem_.nodes[n]; }

@@ -47,6 +47,8 @@ struct LayoutResult {
   ValueIndex value = kNone;
   ValueIndex like = kNone;      // It shall lie as this value; kNone: whole on every device.
   bool may_be_partial = false;  // Its terms are added outside.
+  // Each device needs its own samples at least, with all columns; `like` is not used.
+  bool own_samples = false;
 };
 
 struct LayoutProblem {

@@ -97,6 +97,25 @@ TEST_F(Teams, EveryCutTrainsTheModelOfOneWorker) {
   }
 }
 
+// Evaluations gather the logits of all classes; training never does.
+TEST_F(Teams, TheClassesOfALossAreCut) {
+  const std::string loss =
+      "model.loss=[{type: softmax_cross_entropy, input: hidden, label: label, name: class}, "
+      "{type: binary_cross_entropy, input: logit, label: label, name: click, weight: 0.5}]";
+  const std::string sgd = "optimizer={name: sgd, lr: 0.05}";
+  const std::string cut =
+      "parallel.cut=[{match: hidden.1.matmul, strategy: [[1,1],[1,3]]}, {match: hidden.1.bias_add, "
+      "strategy: [[1,3],[3]]}, {match: hidden.1.relu, strategy: [[1,3]]}, {match: loss.class, "
+      "strategy: [[1,3]]}]";
+  ASSERT_NE(Run("whole", {1, 1, 1, {loss, sgd}}), "");
+  const std::string one = Run("classes", {1, 3, 1, {loss, sgd, cut}});
+  ASSERT_NE(one, "");
+  EXPECT_NEAR(Loss("classes"), Loss("whole"), 2e-6);
+  EXPECT_EQ(NumberAt(folder_, "classes.json", "/metrics/valid/accuracy"),
+            NumberAt(folder_, "whole.json", "/metrics/valid/accuracy"));
+  EXPECT_EQ(Run("two_teams", {2, 6, 2, {loss, sgd, cut, kShard}}), one);
+}
+
 TEST_F(Teams, AKilledJobGoesOnWithAnotherNumberOfTeams) {
   const Cluster two{2, 4, 2, {kCut}};
   const std::string whole = Run("whole", two);

@@ -71,11 +71,13 @@ void Bindings::PinCopiedSlots() {
     const uint32_t slot = plan_.slot[v];
     if (slot != kNone && !on_device_[slot]) slots_[slot] = AlignedBuffer(accelerator_);
   };
-  for (const Subgraph& subgraph : plan_.train) {
-    if (!CarriesCopies(subgraph.stream)) continue;
-    for (const NodeIndex n : subgraph.nodes) {
-      std::ranges::for_each(plan_.graph.nodes[n].inputs, pin);
-      std::ranges::for_each(plan_.graph.nodes[n].outputs, pin);
+  for (const auto* pass : {&plan_.train, &plan_.evaluate}) {
+    for (const Subgraph& subgraph : *pass) {
+      if (!CarriesCopies(subgraph.stream)) continue;
+      for (const NodeIndex n : subgraph.nodes) {
+        std::ranges::for_each(plan_.graph.nodes[n].inputs, pin);
+        std::ranges::for_each(plan_.graph.nodes[n].outputs, pin);
+      }
     }
   }
 }

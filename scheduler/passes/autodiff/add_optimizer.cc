@@ -188,14 +188,14 @@ class StepNodes {
     }
   }
 
-  // Whether several workers have the parameter, and each updates some of its rows.
+  // Whether several workers have the parameter, and each updates some of its rows. All
+  // workers of a team agree, whatever part of it they have.
   bool IsShared(const ParameterSpec& p) const {
     const ShardConfig& shard = job_.parallel.optimizer;
     const SymShape& shape = graph_.value(p.value).shape;
-    if (!shard.on || workers_ == 1 || shape.empty() || shape[0].times < 2) return false;
-    double bytes = sizeof(float);
-    for (const Dim& dim : shape) bytes *= static_cast<double>(dim.times);
-    return bytes >= static_cast<double>(shard.threshold_bytes);
+    if (!shard.on || workers_ == 1 || shape.empty()) return false;
+    const int64_t rows = p.whole.empty() ? shape[0].times : p.whole[0];
+    return rows >= 2 && WholeBytes(p) >= static_cast<double>(shard.threshold_bytes);
   }
   // Returns the symbol of its rows.
   std::string AddPart(const ParameterSpec& p) {

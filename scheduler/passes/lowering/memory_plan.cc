@@ -68,9 +68,11 @@ class Allocator {
 
   void Run() {
     plan_.slot.assign(plan_.graph.values.size(), kNone);
-    for (const Subgraph& subgraph : plan_.train) {
-      for (const NodeIndex n : subgraph.nodes) {
-        for (const ValueIndex v : plan_.graph.nodes[n].outputs) Assign(v, subgraph.phase);
+    for (const auto* pass : {&plan_.train, &plan_.evaluate}) {
+      for (const Subgraph& subgraph : *pass) {
+        for (const NodeIndex n : subgraph.nodes) {
+          for (const ValueIndex v : plan_.graph.nodes[n].outputs) Assign(v, subgraph.phase);
+        }
       }
     }
     plan_.slot_count = static_cast<uint32_t>(slots_.size());
@@ -78,6 +80,7 @@ class Allocator {
 
  private:
   void Assign(ValueIndex v, Phase phase) {
+    if (plan_.slot[v] != kNone) return;
     const double capacity = Capacity(plan_, plan_.graph.value(v));
     const bool alone = kept_[v] || phase != Phase::kSlice;
     size_t best = slots_.size();

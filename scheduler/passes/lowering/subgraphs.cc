@@ -234,6 +234,21 @@ class Cutter {
     return found;
   }
 
+  // Nodes that only make outputs for scoring, which training does not read.
+  std::vector<bool> OnlyForScoring() const {
+    std::vector<bool> output(graph_.values.size(), false), only(graph_.nodes.size(), false);
+    for (const LossSpec& loss : graph_.losses) output[loss.output] = true;
+    for (size_t n = graph_.nodes.size(); n-- > 0;) {
+      const Node& node = graph_.nodes[n];
+      if (node.phase != Phase::kSlice || node.outputs.size() != 1) continue;
+      const ValueIndex v = node.outputs[0];
+      const std::span<const NodeIndex> readers = index_.readers(v);
+      only[n] = (output[v] || !readers.empty()) &&
+                std::ranges::all_of(readers, [&](NodeIndex reader) { return only[reader]; });
+    }
+    return only;
+  }
+
   std::vector<NodeIndex> InWaves() const {
     std::vector<NodeIndex> nodes;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) nodes.push_back(static_cast<NodeIndex>(n));
@@ -298,7 +313,9 @@ void CutIntoSubgraphs(Plan& plan) {
   const GraphIndex index(plan.graph, TraitsOf);
   Cutter cutter(index);
   cutter.FindWaves();
-  plan.train = cutter.SliceSubgraphs(std::vector<bool>(plan.graph.nodes.size(), true), true);
+  std::vector<bool> trained = cutter.OnlyForScoring();
+  trained.flip();
+  plan.train = cutter.SliceSubgraphs(trained, true);
   for (Subgraph& step : cutter.StepSubgraphs(plan.train.size()))
     plan.train.push_back(std::move(step));
   std::vector<ValueIndex> outputs;

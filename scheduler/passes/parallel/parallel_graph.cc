@@ -70,6 +70,7 @@ class ProblemOf {
   void AddResults() {
     for (const LossSpec& loss : graph_.losses) {
       problem_.results.push_back({.value = loss.loss, .may_be_partial = true});
+      problem_.results.push_back({.value = loss.output, .own_samples = true});
     }
     for (const ParameterSpec& p : graph_.parameters) {
       AddGradient({.value = p.grad, .like = p.value, .may_be_partial = true});
@@ -160,7 +161,6 @@ class Writer {
       DT_TRY(const ValueIndex given, ValueAfter(problem_.results[r].value, found_.results[r]));
       Replace(problem_.results[r].value, given);
     }
-    for (LossSpec& loss : made_.graph.losses) SetOutput(loss);
     for (ValueIndex v = 0; v < graph_.values.size(); ++v) {
       // A value that no node reads has no layout yet.
       if (made_.layouts[v].matrix.empty()) made_.layouts[v] = WholeOf(graph_.value(v));
@@ -281,22 +281,11 @@ class Writer {
     return out;
   }
 
-  // Makes the loss's output the value that the loss node reads, which is no partial sum.
-  void SetOutput(LossSpec& loss) const {
-    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
-      const std::vector<ValueIndex>& inputs = graph_.nodes[n].inputs;
-      const bool computes_loss = !inputs.empty() && inputs[0] == loss.output &&
-                                 std::ranges::find(inputs, loss.label) != inputs.end();
-      if (!computes_loss) continue;
-      loss.output = made_.graph.nodes[number_[n]].inputs[0];
-      return;
-    }
-  }
-
   // Losses and gradients are read outside of the graph, where their layouts have been changed.
   void Replace(ValueIndex before, ValueIndex after) {
     for (LossSpec& loss : made_.graph.losses) {
       if (loss.loss == before) loss.loss = after;
+      if (loss.output == before) loss.output = after;
     }
     for (ParameterSpec& p : made_.graph.parameters) {
       if (p.grad == before) p.grad = after;

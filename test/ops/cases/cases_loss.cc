@@ -34,6 +34,18 @@ void AddCrossEntropies(CaseMaker& make) {
   }
 }
 
+void AddPicks(CaseMaker& make) {
+  for (const int64_t width : {1, 37}) {
+    OpCase& c = make.Add(fmt::format("pick of {}", width), "pick", {},
+                         {{Batch(), Const(3), Const(width)}, {Batch(), Const(3), Const(1)}});
+    for (double& at : c.inputs[1].values) {
+      at = std::fmod(std::floor(std::fabs(at) * 1000), static_cast<double>(width));
+    }
+    c.inputs[1].smooth = false;
+  }
+  make.Add("sample_mean", "sample_mean", {}, {{Batch(), Const(1)}});
+}
+
 struct InBatchCase {
   const char* name;
   bool label = false, weight = false, log_q = false, ids = false;
@@ -70,6 +82,7 @@ void AddInBatch(CaseMaker& make, const InBatchCase& of) {
 void AddLossCases(CaseMaker& make) {
   AddColumnLosses(make);
   AddCrossEntropies(make);
+  AddPicks(make);
   AddInBatch(make, {.name = ""});
   AddInBatch(make, {.name = ", ids", .ids = true});
   AddInBatch(make, {.name = ", log_q", .log_q = true});

@@ -43,6 +43,14 @@ std::vector<Numbers> CrossEntropy(const OpCase& c) {
   })};
 }
 
+std::vector<Numbers> Pick(const OpCase& c) {
+  const Tensor x = In(c, 0), position = In(c, 1);
+  return {ForEach(position.shape, [&](Index at) {
+    at.back() = static_cast<int64_t>(position.at(at));
+    return x.at(at);
+  })};
+}
+
 std::vector<Numbers> InBatch(const OpCase& c) {
   const Tensor user = In(c, 0), item = In(c, 1);
   size_t next = 2;
@@ -84,6 +92,10 @@ std::vector<Numbers> LossDefinition(const OpCase& c) {
   if (c.op == "bce_with_logits") return OfColumns(c, Bce);
   if (c.op == "mse") return OfColumns(c, Squared);
   if (c.op == "softmax_cross_entropy") return CrossEntropy(c);
+  if (c.op == "pick") return Pick(c);
+  if (c.op == "sample_mean") {
+    return {Mean(c, nullptr, [&](size_t i) { return c.inputs[0].values[i]; })};
+  }
   if (c.op == "in_batch_softmax") return InBatch(c);
   return {};
 }

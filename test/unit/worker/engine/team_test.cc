@@ -193,10 +193,14 @@ Trained TrainTeams(const Perceptron& model, const TeamSetting& setting, Step ste
 const std::vector<std::pair<std::string, std::string>> kTwoCuts = {
     {"deep.0.matmul", "((1,2),(2,1))"}, {"deep.1.matmul", "((1,1),(1,2))"}};
 
+// The classes of the loss too.
+const std::vector<std::pair<std::string, std::string>> kClassCuts = {
+    {"out.matmul", "((1,1),(1,2))"}, {"out.bias_add", "((1,2),(2))"}, {"loss.label", "((1,2))"}};
+
 TEST(Team, NoBitDependsOnTheNumberOfTeams) {
   const Perceptron model;
-  for (const uint32_t devices : {2, 3}) {
-    const auto cuts = devices == 2 ? kTwoCuts : decltype(kTwoCuts)();
+  for (const auto& cuts : {decltype(kTwoCuts)(), kTwoCuts, kClassCuts}) {
+    const uint32_t devices = cuts.empty() ? 3 : 2;
     const TeamSetting one{.devices = devices, .slices = 4, .cuts = cuts};
     const Trained first = TrainTeams(model, one, 6);
     EXPECT_LT(first.losses.back(), first.losses.front());

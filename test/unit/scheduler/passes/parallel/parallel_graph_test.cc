@@ -207,6 +207,29 @@ TEST(ParallelGraph, NodesByParts) {
   }
 }
 
+// The classes of a cross entropy are divided, as a large vocabulary is, over devices that also
+// divide the samples.
+TEST(ParallelGraph, ClassesOfACrossEntropy) {
+  JobConfig job = TinyJob({TinyNode("a", "dense", {"I1"}, {{"units", int64_t{10}}}),
+                           TinyNode("classes", "dense", {"a"}, {{"units", int64_t{7}}})});
+  job.model.losses = {
+      {.type = "softmax_cross_entropy", .input = "classes", .label = "label", .name = "label"}};
+  for (const uint32_t samples : {7U, 2U}) {
+    Equality equality(job, samples);
+    for (const uint32_t columns : {2U, 3U, 4U, 8U}) {
+      for (const uint32_t rows : {1U, 2U}) {
+        const auto communication = equality.Expect(
+            rows * columns, {{"classes.matmul", Strategy{{{rows}, {1}}, {{1}, {columns}}}},
+                             {"classes.bias_add", Strategy{{{rows}, {columns}}, {{columns}}}},
+                             {"loss.label", Strategy{{{rows}, {columns}}}}});
+        if (HasFailure()) return;
+        // The maximum, the sum, and the logit of the label; the gradient of the logits needs none.
+        EXPECT_GE(communication.at("all_reduce"), 3U);
+      }
+    }
+  }
+}
+
 JobConfig Mlp() {
   return TinyJob({TinyNode("a", "dense", {"I1"}, {{"units", int64_t{16}}}),
                   TinyNode("b", "dense", {"a"}, {{"units", int64_t{12}}}),
