@@ -1,3 +1,4 @@
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "common/graph/graph.h"
@@ -164,6 +165,9 @@ std::string DumpText(const Graph& graph) {
     if (value.kind == ValueKind::kNode) continue;
     text += fmt::format("{} {}\n", KindText(value.kind), ValueText(graph, value));
   }
+  for (size_t g = 0; g < graph.groups.size(); ++g) {
+    text += fmt::format("group {} = [{}]\n", g, fmt::join(graph.groups[g].members, ", "));
+  }
   for (const Node& node : graph.nodes) text += NodeText(graph, node) + "\n";
   for (const TableUse& table : graph.tables) {
     if (table.row_grad == kNone) continue;
@@ -218,6 +222,8 @@ std::string DumpJson(const Graph& graph) {
   }
   out["nodes"] = nlohmann::json::array();
   for (const Node& node : graph.nodes) out["nodes"].push_back(NodeJson(graph, node));
+  out["groups"] = nlohmann::json::array();
+  for (const GroupSpec& group : graph.groups) out["groups"].push_back(group.members);
   out["tables"] = nlohmann::json::array();
   for (const TableUse& table : graph.tables) {
     nlohmann::json entry = {{"name", table.name}, {"dim", table.dim}, {"rows", table.rows}};

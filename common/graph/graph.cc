@@ -234,7 +234,8 @@ class Checker {
     }
     for (const PartSpec& part : graph_.parts) {
       if (!IsKind(part.of, ValueKind::kParameter) || !IsKind(part.value, ValueKind::kPart) ||
-          graph_.values[part.of].shape.empty() || graph_.values[part.value].shape.empty()) {
+          graph_.values[part.of].shape.empty() || graph_.values[part.value].shape.empty() ||
+          part.group >= graph_.groups.size()) {
         return Bad("value {} is no part of a parameter", part.value);
       }
     }

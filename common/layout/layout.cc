@@ -272,14 +272,44 @@ RankList ReplicasOf(const Layout& layout, DeviceIndex device) {
   return GroupOf(layout.matrix, CopyAxes(layout), device);
 }
 
-HeldTogether HeldBy(const Layout& layout, DeviceIndex device) {
+RankList MembersOf(const DeviceGroups& groups, DeviceIndex device) {
+  return GroupOf(groups.matrix, groups.axes, GroupOf(groups.matrix, groups.first, device).front());
+}
+
+DeviceGroups Simplest(const DeviceGroups& groups) {
+  // By axis: its place in `axes`, or what else it is.
+  constexpr int kOther = -1, kFirst = -2;
+  std::vector<int> place(groups.matrix.size(), kOther);
+  for (size_t i = 0; i < groups.axes.size(); ++i) place[groups.axes[i]] = static_cast<int>(i);
+  for (const AxisIndex axis : groups.first) place[axis] = kFirst;
+  DeviceGroups simple;
+  std::vector<std::pair<int, AxisIndex>> axes;
+  int before = kFirst - 1;
+  for (size_t a = 0; a < place.size(); ++a) {
+    if (groups.matrix[a] == 1) continue;
+    const bool joins = place[a] >= 0 ? place[a] == before + 1 && before >= 0 : place[a] == before;
+    before = place[a];
+    if (joins) {
+      simple.matrix.back() *= groups.matrix[a];
+      continue;
+    }
+    const auto axis = static_cast<AxisIndex>(simple.matrix.size());
+    simple.matrix.push_back(groups.matrix[a]);
+    if (place[a] >= 0) axes.emplace_back(place[a], axis);
+    if (place[a] == kFirst) simple.first.push_back(axis);
+  }
+  std::ranges::sort(axes);
+  for (const auto& [at, axis] : axes) simple.axes.push_back(axis);
+  return simple;
+}
+
+HeldTogether HeldBy(const Layout& layout) {
   const AxisList copies = CopyAxes(layout);
   AxisList free = copies;
   free.insert(free.end(), layout.partial.begin(), layout.partial.end());
   std::ranges::sort(free);
-  const RankList group = GroupOf(layout.matrix, free, device);
   // Copies add nothing: the first ones are terms.
-  return {group, GroupOf(layout.matrix, layout.partial, group.front())};
+  return {{layout.matrix, free, {}}, {layout.matrix, layout.partial, copies}};
 }
 
 Layout Normalised(Layout layout, const Shape& shape) {

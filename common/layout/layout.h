@@ -109,12 +109,23 @@ AxisList CopyAxes(const Layout& layout);
 // The devices that hold the same slice as this one, ascending.
 RankList ReplicasOf(const Layout& layout, DeviceIndex device);
 
+// A group for each device, said for all of them at once.
+struct DeviceGroups {
+  DeviceMatrix matrix;
+  AxisList axes;   // Members differ along these; the first one varies slowest.
+  AxisList first;  // Members are the first devices along these axes, as others need not be.
+  friend bool operator==(const DeviceGroups&, const DeviceGroups&) = default;
+};
+RankList MembersOf(const DeviceGroups& groups, DeviceIndex device);
+// The same groups over a matrix with as few axes as possible.
+DeviceGroups Simplest(const DeviceGroups& groups);
+
 // How the devices of a team hold a value of a slice together.
 struct HeldTogether {
-  RankList group;  // The devices with the same slice as this one, ascending.
-  RankList terms;  // The members whose values are the terms of the sum, in their order.
+  DeviceGroups group;  // The devices with the same slice as this one, ascending.
+  DeviceGroups terms;  // The members whose values are the terms of the sum, in their order.
 };
-HeldTogether HeldBy(const Layout& layout, DeviceIndex device);
+HeldTogether HeldBy(const Layout& layout);
 
 // Two layouts of a shape mean the same if their normal forms are equal: without axes of one device,
 // and without factors where a plain cut gives the same slices.

@@ -18,6 +18,7 @@ class PlanChecker {
     DT_TRY_STATUS(Sizes());
     DT_TRY_STATUS(Columns());
     DT_TRY_STATUS(Devices());
+    DT_TRY_STATUS(Groups());
     for (const auto* pass : {&plan_.train, &plan_.evaluate}) {
       for (uint32_t s = 0; s < pass->size(); ++s) DT_TRY_STATUS(OneSubgraph(*pass, s));
     }
@@ -93,6 +94,28 @@ class PlanChecker {
       length += plan_.columns[c].length;
     }
     if (length != lookup.length) return Bad("lookup \"{}\" has a wrong length", lookup.name);
+    return OkStatus();
+  }
+
+  Status Groups() const {
+    for (const GroupSpec& group : graph_.groups) {
+      for (const uint32_t member : group.members) {
+        if (member >= plan_.devices) return Bad("a group has worker {}, which is none", member);
+      }
+    }
+    const auto exists = [this](const Node& node, const char* attr) {
+      const auto found = node.attrs.find(attr);
+      if (found == node.attrs.end()) return false;
+      const auto* const group = std::get_if<int64_t>(&found->second);
+      return group != nullptr && *group >= 0 && *group < std::ssize(graph_.groups);
+    };
+    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[n];
+      if (!index_.Is(n, OpKind::kCommunication) || node.op == "sum_rows") continue;
+      const bool joins = node.phase == Phase::kJoin;
+      if (exists(node, "group") && (!joins || exists(node, "terms"))) continue;
+      return Bad("node \"{}\" communicates with no group", node.name);
+    }
     return OkStatus();
   }
 

@@ -1,14 +1,15 @@
 #include "common/plan/check_team.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <tuple>
+#include <set>
+#include <unordered_map>
 
 #include <fmt/ranges.h>
 
 #include "common/graph/graph_index.h"
 #include "common/layout/sample_part.h"
+#include "common/plan/wait_circle.h"
 
 namespace dt {
 namespace {
@@ -21,29 +22,41 @@ Status Bad(fmt::format_string<Args...> format, Args&&... args) {
 // Messages carry numbers of 16 bits.
 constexpr int64_t kCommunicationsMax = 1 << 16;
 
-// A communication in the plan of one position.
-struct Call {
-  const Node* node = nullptr;
-  NodeIndex index = kNone;
+// The communications of a plan that some positions share.
+struct Calls {
+  const Plan* plan = nullptr;
+  std::vector<uint32_t> positions;
+  std::map<int64_t, const Node*> nodes;               // By number: those of slices and of steps.
+  std::map<int64_t, std::vector<const Node*>> joins;  // By number: the nodes of a bucket.
+  std::map<int64_t, uint32_t> form;                   // By number: see FormOf.
 };
+
+GroupIndex GroupOf(const Node& node) {
+  return static_cast<GroupIndex>(IntAttr(node.attrs, "group", 0));
+}
 
 class TeamChecker {
  public:
-  TeamChecker(std::span<const Plan> plans, TraitsLookup traits_of)
-      : plans_(plans), traits_of_(traits_of), calls_(plans.size()), joins_(plans.size()) {}
+  TeamChecker(std::span<const TeamMember> members, TraitsLookup traits_of)
+      : members_(members), traits_of_(traits_of) {}
 
   Status Run() {
-    for (uint32_t p = 0; p < plans_.size(); ++p) {
-      const Plan& plan = plans_[p];
-      if (plan.position != p || plan.devices != plans_.size()) {
-        return Bad("plan {} is for worker {} of {}", p, plan.position, plan.devices);
-      }
-      DT_TRY_STATUS(Collect(p));
+    for (uint32_t p = 0; p < members_.size(); ++p) {
+      const auto known = std::ranges::find(calls_, members_[p].plan, &Calls::plan);
+      calls_of_.push_back(static_cast<uint32_t>(known - calls_.begin()));
+      if (known == calls_.end()) calls_.emplace_back().plan = members_[p].plan;
+      calls_[calls_of_[p]].positions.push_back(p);
     }
-    for (uint32_t p = 0; p < plans_.size(); ++p) {
-      for (const auto& [number, call] : calls_[p]) DT_TRY_STATUS(Counterparts(p, number));
-      for (const auto& [number, bucket] : joins_[p]) DT_TRY_STATUS(SameBucket(p, number));
+    for (Calls& calls : calls_) {
+      if (calls.plan->devices != members_.size()) return Bad("they are for other teams");
+      DT_TRY_STATUS(Collect(calls));
     }
+    for (uint32_t c = 0; c < calls_.size(); ++c) {
+      DT_TRY_STATUS(Groups(calls_[c]));
+      for (const auto& [number, node] : calls_[c].nodes) DT_TRY_STATUS(Counterparts(c, number));
+      for (const auto& [number, bucket] : calls_[c].joins) DT_TRY_STATUS(SameBucket(c, number));
+    }
+    DT_TRY_STATUS(Sizes());
     for (const auto pass : {&Plan::train, &Plan::evaluate}) {
       for (const Phases& phases : {kSlicesAndJoins, kSteps}) DT_TRY_STATUS(Order(pass, phases));
     }
@@ -51,87 +64,178 @@ class TeamChecker {
   }
 
  private:
-  Status Collect(uint32_t p) {
-    const std::vector<Node>& nodes = plans_[p].graph.nodes;
-    for (NodeIndex n = 0; n < nodes.size(); ++n) {
-      if (traits_of_(nodes[n].op).kind != OpKind::kCommunication) continue;
-      const int64_t number = IntAttr(nodes[n].attrs, "number", -1);
+  const std::vector<uint32_t>& MembersOf(uint32_t p, GroupIndex group) const {
+    return members_[p].groups[group].members;
+  }
+
+  Status Collect(Calls& calls) {
+    for (const Node& node : calls.plan->graph.nodes) {
+      if (traits_of_(node.op).kind != OpKind::kCommunication) continue;
+      const int64_t number = IntAttr(node.attrs, "number", -1);
       if (number < 0 || number >= kCommunicationsMax) {
-        return Bad("\"{}\" of worker {} has number {}, and there are only {}", nodes[n].name, p,
-                   number, kCommunicationsMax);
+        return Bad("\"{}\" of worker {} has number {}, and there are only {}", node.name,
+                   calls.positions.front(), number, kCommunicationsMax);
       }
-      if (nodes[n].phase == Phase::kJoin) {
-        joins_[p][number].push_back(&nodes[n]);
+      if (node.phase == Phase::kJoin) {
+        calls.joins[number].push_back(&node);
         continue;
       }
-      if (!calls_[p].emplace(number, Call{&nodes[n], n}).second) {
-        return Bad("worker {} has two communications of number {}", p, number);
+      if (!calls.nodes.emplace(number, &node).second) {
+        return Bad("worker {} has two communications of number {}", calls.positions.front(),
+                   number);
+      }
+      const auto next = static_cast<uint32_t>(forms_.size());
+      calls.form[number] = forms_.try_emplace(FormOf(*calls.plan, node), next).first->second;
+    }
+    return OkStatus();
+  }
+
+  // Everything about a node on which the check of its sizes depends.
+  static std::string FormOf(const Plan& plan, const Node& node) {
+    std::string form = fmt::format("{} {} {} {}", node.op, IntAttr(node.attrs, "dim", 0),
+                                   IntAttr(node.attrs, "from_dim", 0), GroupOf(node));
+    for (const auto* values : {&node.inputs, &node.outputs}) {
+      for (const ValueIndex v : *values) form += ShapeText(plan.graph, plan.graph.value(v).shape);
+    }
+    return form;
+  }
+
+  // Every worker is in the groups of its communications, and so says every other member.
+  Status Groups(const Calls& calls) const {
+    for (const auto& [number, node] : calls.nodes) DT_TRY_STATUS(GroupsOf(calls, *node));
+    for (const auto& [number, bucket] : calls.joins) {
+      for (const Node* const node : bucket) {
+        if (node->op != "sum_rows") DT_TRY_STATUS(GroupsOf(calls, *node));
+      }
+    }
+    return OkStatus();
+  }
+  Status GroupsOf(const Calls& calls, const Node& node) const {
+    const GroupIndex group = GroupOf(node);
+    const int64_t terms = IntAttr(node.attrs, "terms", int64_t{group});
+    for (const uint32_t p : calls.positions) {
+      const std::vector<uint32_t>& own = MembersOf(p, group);
+      if (std::ranges::find(own, p) == own.end()) {
+        return Bad("\"{}\" of worker {} is over [{}], without itself", node.name, p,
+                   fmt::join(own, ", "));
+      }
+      // All members are compared with the first one.
+      const uint32_t first = own.front();
+      for (const uint32_t m : p == first ? own : std::vector<uint32_t>{first}) {
+        for (const int64_t g : {int64_t{group}, terms}) {
+          const bool same =
+              g < std::ssize(members_[m].groups) && members_[m].groups[static_cast<size_t>(g)] ==
+                                                        members_[p].groups[static_cast<size_t>(g)];
+          if (same) continue;
+          return Bad("\"{}\" of worker {} is over [{}], and group {} of worker {} differs",
+                     node.name, p, fmt::join(MembersOf(p, static_cast<GroupIndex>(g)), ", "), g, m);
+        }
       }
     }
     return OkStatus();
   }
 
-  // The positions that take part, all of which exist.
-  Result<std::vector<int64_t>> GroupOf(uint32_t p, const Node& node) const {
-    std::vector<int64_t> group = IntsAttr(node.attrs, "group");
-    if (group.empty()) group = {int64_t{p}};
-    for (const int64_t member : group) {
-      if (member < 0 || member >= std::ssize(plans_)) {
-        return Bad("\"{}\" of worker {} names worker {}", node.name, p, member);
+  // A worker with the plan `c`, and a member of its group with another plan.
+  struct Pair {
+    uint32_t p = 0, m = 0;
+  };
+  // One for each plan that members of groups with plan `c` have.
+  std::vector<Pair> PairsOf(uint32_t c, GroupIndex group) {
+    const auto [known, added] = pairs_.try_emplace({c, group});
+    if (!added) return known->second;
+    std::set<uint32_t> seen;
+    for (const uint32_t p : calls_[c].positions) {
+      for (const uint32_t m : MembersOf(p, group)) {
+        if (seen.insert(calls_of_[m]).second) known->second.push_back({p, m});
       }
     }
-    if (std::ranges::find(group, int64_t{p}) == group.end()) {
-      return Bad("\"{}\" of worker {} is over [{}], without itself", node.name, p,
-                 fmt::join(group, ", "));
-    }
-    return group;
+    return known->second;
   }
 
-  Status Counterparts(uint32_t p, int64_t number) const {
-    const Node& node = *calls_[p].at(number).node;
-    DT_TRY(const std::vector<int64_t> group, GroupOf(p, node));
-    std::vector<uint32_t> members;
-    for (const int64_t m : group) {
-      const auto other = static_cast<uint32_t>(m);
-      members.push_back(other);
-      const auto there = calls_[other].find(number);
-      if (there == calls_[other].end()) {
+  Status Counterparts(uint32_t c, int64_t number) {
+    const Node& node = *calls_[c].nodes.at(number);
+    for (const auto& [p, m] : PairsOf(c, GroupOf(node))) {
+      const Calls& other = calls_[calls_of_[m]];
+      const auto there = other.nodes.find(number);
+      if (there == other.nodes.end()) {
         return Bad("\"{}\" of worker {} waits for worker {}, which has no such communication",
-                   node.name, p, other);
+                   node.name, p, m);
       }
-      const Node& theirs = *there->second.node;
-      if (theirs.op == node.op && theirs.phase == node.phase &&
-          IntsAttr(theirs.attrs, "group") == IntsAttr(node.attrs, "group") &&
+      const Node& theirs = *there->second;
+      if (theirs.op == node.op && theirs.phase == node.phase && GroupOf(theirs) == GroupOf(node) &&
           IntAttr(theirs.attrs, "dim", 0) == IntAttr(node.attrs, "dim", 0) &&
           TextAttr(theirs.attrs, "reduce", "") == TextAttr(node.attrs, "reduce", "") &&
-          plans_[other].graph.value(theirs.inputs[0]).dtype ==
-              plans_[p].graph.value(node.inputs[0]).dtype) {
+          other.plan->graph.value(theirs.inputs[0]).dtype ==
+              calls_[c].plan->graph.value(node.inputs[0]).dtype) {
         continue;
       }
       return Bad("\"{}\" of worker {} is {} over [{}], \"{}\" of worker {} is {} over [{}]",
-                 node.name, p, node.op, fmt::join(group, ", "), theirs.name, other, theirs.op,
-                 fmt::join(IntsAttr(theirs.attrs, "group"), ", "));
+                 node.name, p, node.op, fmt::join(MembersOf(p, GroupOf(node)), ", "), theirs.name,
+                 m, theirs.op, fmt::join(MembersOf(m, GroupOf(theirs)), ", "));
     }
-    if (members.front() != p) return OkStatus();  // Sizes are checked once for a group.
-    const int64_t slice = (int64_t{plans_[p].batch_size} + plans_[p].slices - 1) / plans_[p].slices;
-    for (const int64_t samples : {slice, int64_t{1}}) {
-      DT_TRY_STATUS(Sizes(members, number, samples));
+    return OkStatus();
+  }
+
+  // The values of a bucket are known by their order.
+  Status SameBucket(uint32_t c, int64_t number) {
+    const std::vector<const Node*>& bucket = calls_[c].joins.at(number);
+    for (size_t i = 0; i < bucket.size(); ++i) {
+      const Node& node = *bucket[i];
+      if (node.op == "sum_rows") continue;
+      for (const auto& [p, m] : PairsOf(c, GroupOf(node))) {
+        const Calls& other = calls_[calls_of_[m]];
+        const auto theirs = other.joins.find(number);
+        const auto shape = [](const Calls& of, const Node& join) {
+          return of.plan->graph.value(join.inputs[0]).shape;
+        };
+        const bool same = theirs != other.joins.end() && theirs->second.size() == bucket.size() &&
+                          theirs->second[i]->op == node.op &&
+                          theirs->second[i]->attrs == node.attrs &&
+                          shape(other, *theirs->second[i]) == shape(calls_[c], node);
+        if (same) continue;
+        return Bad("\"{}\" of worker {} is exchanged with worker {}, whose exchange differs",
+                   node.name, p, m);
+      }
+    }
+    return OkStatus();
+  }
+
+  // ------------------------------------------------------------ sizes
+
+  // Checked once for a group, for a full slice and for one sample.
+  Status Sizes() {
+    const Plan& any = *calls_.front().plan;
+    const int64_t slice = (int64_t{any.batch_size} + any.slices - 1) / any.slices;
+    for (uint32_t p = 0; p < members_.size(); ++p) {
+      std::set<std::vector<uint32_t>> checked;
+      for (const auto& [number, node] : calls_[calls_of_[p]].nodes) {
+        const std::vector<uint32_t>& group = MembersOf(p, GroupOf(*node));
+        if (group.front() != p) continue;
+        std::vector<uint32_t> forms;
+        for (const auto& [own, m] : PairsOf(calls_of_[p], GroupOf(*node))) {
+          forms.push_back(calls_[calls_of_[m]].form.at(number));
+        }
+        if (!checked.insert(forms).second) continue;
+        for (const int64_t samples : {slice, int64_t{1}}) {
+          DT_TRY_STATUS(SizesOf(group, number, samples));
+        }
+      }
     }
     return OkStatus();
   }
 
   // The shape of an input or output of a call, for so many samples.
   Shape ShapeOf(uint32_t p, int64_t number, bool input, int64_t samples) const {
-    const Node& node = *calls_[p].at(number).node;
-    const Graph& graph = plans_[p].graph;
+    const Node& node = *calls_[calls_of_[p]].nodes.at(number);
+    const Graph& graph = calls_[calls_of_[p]].plan->graph;
     const ValueIndex v = input || node.outputs.empty() ? node.inputs[0] : node.outputs[0];
+    const auto devices = static_cast<uint32_t>(members_.size());
     Shape shape;
     for (const Dim& dim : graph.value(v).shape) {
       const SamplePart part = SamplePartOf(graph.symbols[dim.symbol]);
       const int64_t size = dim.symbol == kConstant ? 1
-                           : dim.symbol == kBatch
-                               ? samples
-                               : SamplesOf(part, samples, plans_[p].devices, p).size();
+                           : dim.symbol == kBatch  ? samples
+                                                   : SamplesOf(part, samples, devices, p).size();
       shape.push_back(dim.times * size);
     }
     return shape;
@@ -142,18 +246,18 @@ class TeamChecker {
               size_t dim) const {
     int64_t parts = 0;
     for (const uint32_t m : members) parts += ShapeOf(m, number, gathers, samples).at(dim);
+    const Shape first = ShapeOf(members.front(), number, !gathers, samples);
     for (const uint32_t m : members) {
-      Shape whole = ShapeOf(m, number, !gathers, samples);
-      const Shape first = ShapeOf(members.front(), number, !gathers, samples);
+      const Shape whole = ShapeOf(m, number, !gathers, samples);
       if (whole.at(dim) == parts && whole.at(dim) == first.at(dim)) continue;
       return Bad("\"{}\" of worker {} has {} along dimension {}, and the parts of its group {}",
-                 calls_[m].at(number).node->name, m, whole.at(dim), dim, parts);
+                 calls_[calls_of_[m]].nodes.at(number)->name, m, whole.at(dim), dim, parts);
     }
     return OkStatus();
   }
 
-  Status Sizes(const std::vector<uint32_t>& members, int64_t number, int64_t samples) const {
-    const Node& node = *calls_[members.front()].at(number).node;
+  Status SizesOf(const std::vector<uint32_t>& members, int64_t number, int64_t samples) const {
+    const Node& node = *calls_[calls_of_[members.front()]].nodes.at(number);
     const auto dim = static_cast<size_t>(IntAttr(node.attrs, "dim", 0));
     if (node.op == "all_gather") return Fits(members, number, samples, true, dim);
     if (node.op == "reduce_scatter" || node.op == "take_part") {
@@ -164,9 +268,9 @@ class TeamChecker {
       DT_TRY_STATUS(Fits(members, number, samples, false, dim));
       return Fits(members, number, samples, true, from);
     }
+    const Shape first = ShapeOf(members.front(), number, true, samples);
     for (const uint32_t m : members) {
       const Shape own = ShapeOf(m, number, true, samples);
-      const Shape first = ShapeOf(members.front(), number, true, samples);
       if (own == first) continue;
       return Bad("\"{}\" has [{}] at worker {} and [{}] at worker {}", node.name,
                  fmt::join(first, ", "), members.front(), fmt::join(own, ", "), m);
@@ -174,139 +278,70 @@ class TeamChecker {
     return OkStatus();
   }
 
-  // The values of a bucket are known by their order.
-  Status SameBucket(uint32_t p, int64_t number) const {
-    const std::vector<const Node*>& bucket = joins_[p].at(number);
-    for (size_t i = 0; i < bucket.size(); ++i) {
-      const Node& node = *bucket[i];
-      DT_TRY(const std::vector<int64_t> group, GroupOf(p, node));
-      for (const int64_t m : group) {
-        const auto other = static_cast<uint32_t>(m);
-        const auto theirs = joins_[other].find(number);
-        const bool same = theirs != joins_[other].end() && theirs->second.size() == bucket.size() &&
-                          theirs->second[i]->op == node.op &&
-                          theirs->second[i]->attrs == node.attrs &&
-                          LocalShape(other, *theirs->second[i]) == LocalShape(p, node);
-        if (same) continue;
-        return Bad("\"{}\" of worker {} is exchanged with worker {}, whose exchange differs",
-                   node.name, p, m);
-      }
-    }
-    return OkStatus();
-  }
-  SymShape LocalShape(uint32_t p, const Node& node) const {
-    return plans_[p].graph.value(node.inputs[0]).shape;
-  }
+  // ------------------------------------------------------------ order
 
-  // Whether the nodes of a pass can end in some order: each after the one before it in its stream,
-  // after the subgraphs that its own waits for, and members of a communication together.
+  // Each worker has its communications in the order of its list; members come to one together.
   Status Order(std::vector<Subgraph> Plan::*pass, const Phases& phases) {
-    vertices_.clear();
-    names_.clear();
-    follow_.clear();
-    std::vector<std::vector<uint32_t>> of_node;
-    for (const Plan& plan : plans_) of_node.emplace_back(plan.graph.nodes.size(), kNone);
-    for (uint32_t p = 0; p < plans_.size(); ++p) {
-      for (const Subgraph& subgraph : plans_[p].*pass) {
-        if (!phases.Has(subgraph.phase)) continue;
-        for (const NodeIndex n : subgraph.nodes) of_node[p][n] = VertexOf(p, n);
+    WaitCircle circle;
+    std::unordered_map<uint64_t, uint32_t> vertices;
+    std::vector<Pair> named;  // By vertex: a position and a node of its plan.
+    for (uint32_t p = 0; p < members_.size(); ++p) {
+      uint32_t before = kNone;
+      for (const NodeIndex n : InOrder(members_[p].plan->*pass, phases)) {
+        const auto next = static_cast<uint32_t>(named.size());
+        const uint64_t key = KeyOf(p, members_[p].plan->graph.nodes[n]);
+        const auto [vertex, added] = vertices.try_emplace(key, next);
+        if (added) named.push_back({p, n});
+        if (before != kNone) circle.Add(before, vertex->second);
+        before = vertex->second;
       }
     }
-    for (uint32_t p = 0; p < plans_.size(); ++p) AddOrder(plans_[p].*pass, phases, of_node[p]);
-    return FindCircle();
-  }
-
-  uint32_t VertexOf(uint32_t p, NodeIndex n) {
-    const Node& node = plans_[p].graph.nodes[n];
-    if (traits_of_(node.op).kind == OpKind::kCommunication) {
-      // Groups of one number are disjoint, so its first member tells them apart.
-      const std::vector<int64_t> group = IntsAttr(node.attrs, "group");
-      const std::tuple key{node.phase, IntAttr(node.attrs, "number", -1),
-                           group.empty() ? int64_t{p} : group.front()};
-      const auto [known, added] = vertices_.emplace(key, static_cast<uint32_t>(names_.size()));
-      if (!added) return known->second;
+    std::string text;
+    for (const uint32_t v : circle.Find(static_cast<uint32_t>(named.size()))) {
+      const auto& [p, n] = named[v];
+      text += fmt::format("{}\"{}\" of worker {}", text.empty() ? "" : " before ",
+                          members_[p].plan->graph.nodes[n].name, p);
     }
-    names_.push_back(fmt::format("\"{}\" of worker {}", node.name, p));
-    follow_.emplace_back();
-    return static_cast<uint32_t>(names_.size() - 1);
+    return text.empty() ? OkStatus() : Bad("workers would wait for one another: {}", text);
   }
-
-  void AddOrder(const std::vector<Subgraph>& pass, const Phases& phases,
-                const std::vector<uint32_t>& vertex) {
-    std::array<uint32_t, kStreams> last;
-    last.fill(kNone);
+  static std::vector<NodeIndex> InOrder(const std::vector<Subgraph>& pass, const Phases& phases) {
+    std::vector<NodeIndex> nodes;
     for (const Subgraph& subgraph : pass) {
-      if (!phases.Has(subgraph.phase)) continue;
-      const uint32_t first = vertex[subgraph.nodes.front()];
-      for (const uint32_t w : subgraph.waits) {
-        follow_[vertex[pass[w].nodes.back()]].push_back(first);
-      }
-      for (const NodeIndex n : subgraph.nodes) {
-        uint32_t& before = last[static_cast<size_t>(subgraph.stream)];
-        if (before != kNone && before != vertex[n]) follow_[before].push_back(vertex[n]);
-        before = vertex[n];
-      }
+      if (subgraph.stream != Stream::kComm || !phases.Has(subgraph.phase)) continue;
+      nodes.insert(nodes.end(), subgraph.nodes.begin(), subgraph.nodes.end());
     }
+    return nodes;
+  }
+  // Groups of one number are disjoint, so their first members tell them apart.
+  uint64_t KeyOf(uint32_t p, const Node& node) const {
+    const uint32_t first = node.op == "sum_rows" ? 0 : MembersOf(p, GroupOf(node)).front();
+    const auto number = static_cast<uint64_t>(IntAttr(node.attrs, "number", 0));
+    return ((uint64_t{node.phase == Phase::kJoin} << 16 | number) << 32) | first;
   }
 
-  Status FindCircle() const {
-    std::vector<uint32_t> waits(names_.size(), 0), ready;
-    for (const std::vector<uint32_t>& next : follow_) {
-      for (const uint32_t v : next) ++waits[v];
-    }
-    for (uint32_t v = 0; v < waits.size(); ++v) {
-      if (waits[v] == 0) ready.push_back(v);
-    }
-    size_t ended = 0;
-    for (; !ready.empty(); ++ended) {
-      const uint32_t v = ready.back();
-      ready.pop_back();
-      for (const uint32_t next : follow_[v]) {
-        if (--waits[next] == 0) ready.push_back(next);
-      }
-    }
-    if (ended == names_.size()) return OkStatus();
-    return Bad("workers would wait for one another: {}", CircleText(waits));
-  }
-
-  // Walks back along what is still waited for until a vertex comes again.
-  std::string CircleText(const std::vector<uint32_t>& waits) const {
-    std::vector<uint32_t> from(names_.size(), kNone);
-    for (uint32_t v = 0; v < follow_.size(); ++v) {
-      for (const uint32_t next : follow_[v]) {
-        if (waits[v] > 0 && waits[next] > 0) from[next] = v;
-      }
-    }
-    uint32_t at = 0;
-    while (waits[at] == 0 || from[at] == kNone) ++at;
-    std::vector<uint32_t> path;
-    while (std::ranges::find(path, at) == path.end()) {
-      path.push_back(at);
-      at = from[at];
-    }
-    std::string text = names_[at];
-    for (size_t i = path.size(); i-- > 0;) {
-      text += " before " + names_[path[i]];
-      if (path[i] == at) break;
-    }
-    return text;
-  }
-
-  const std::span<const Plan> plans_;
+  const std::span<const TeamMember> members_;
   const TraitsLookup traits_of_;
-  std::vector<std::map<int64_t, Call>> calls_;  // By position and number.
-  // By position and number: the nodes of a bucket.
-  std::vector<std::map<int64_t, std::vector<const Node*>>> joins_;
-  // The vertices of the current pass; the members of a communication share one.
-  std::map<std::tuple<Phase, int64_t, int64_t>, uint32_t> vertices_;
-  std::vector<std::string> names_;
-  std::vector<std::vector<uint32_t>> follow_;
+  std::vector<Calls> calls_;                         // By plan.
+  std::vector<uint32_t> calls_of_;                   // By position.
+  std::unordered_map<std::string, uint32_t> forms_;  // Numbered.
+  std::map<std::pair<uint32_t, GroupIndex>, std::vector<Pair>> pairs_;
 };
 
 }  // namespace
 
+Status CheckTeam(std::span<const TeamMember> members, TraitsLookup traits_of) {
+  return TeamChecker(members, traits_of).Run();
+}
+
 Status CheckTeam(std::span<const Plan> plans, TraitsLookup traits_of) {
-  return TeamChecker(plans, traits_of).Run();
+  std::vector<TeamMember> members;
+  for (const Plan& plan : plans) {
+    if (plan.position != members.size()) {
+      return Bad("plan {} is for worker {} of {}", members.size(), plan.position, plan.devices);
+    }
+    members.push_back({&plan, plan.graph.groups});
+  }
+  return CheckTeam(members, traits_of);
 }
 
 }  // namespace dt

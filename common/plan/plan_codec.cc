@@ -37,6 +37,7 @@ DT_TABLE(TableUse, fbs::TableUse);
 DT_TABLE(ParameterSpec, fbs::Parameter);
 DT_TABLE(ReplicaSpec, fbs::Replica);
 DT_TABLE(PartSpec, fbs::Part);
+DT_TABLE(GroupSpec, fbs::Group);
 DT_TABLE(LossSpec, fbs::Loss);
 DT_TABLE(Graph, fbs::Graph);
 DT_TABLE(Subgraph, fbs::Subgraph);

@@ -21,13 +21,9 @@ Status InferCollective(InferContext& context) {
   return OkStatus();
 }
 
-constexpr AttrSpec kAttrs[] = {{.name = "reduce", .type = AttrType::kText},
-                               {.name = "dim"},
-                               {.name = "from_dim"},
-                               {.name = "matrix", .type = AttrType::kInts},
-                               {.name = "axes", .type = AttrType::kInts},
-                               {.name = "group", .type = AttrType::kInts},
-                               {.name = "number"}};
+constexpr AttrSpec kAttrs[] = {
+    {.name = "reduce", .type = AttrType::kText}, {.name = "dim"},   {.name = "from_dim"},
+    {.name = "axes", .type = AttrType::kInts},   {.name = "group"}, {.name = "number"}};
 constexpr OpSpec Collective(std::string_view name) {
   return {.name = name,
           .infer = InferCollective,

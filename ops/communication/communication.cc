@@ -86,17 +86,15 @@ Status InferSumSlices(InferContext& context) {
   return OkStatus();
 }
 
-// In a team: `group`, the positions that hold the value together, which get the result; `terms`,
-// those of them that hold a term of it.
+// `group`: the number of the group of positions that hold the value together, which get the result;
+// `terms`: of those of them that hold a term of it.
 constexpr AttrSpec kInTeam[] = {{.name = "number"},
-                                {.name = "group", .type = AttrType::kInts},
-                                {.name = "terms", .type = AttrType::kInts},
+                                {.name = "group"},
+                                {.name = "terms"},
                                 {.name = "rows", .type = AttrType::kText}};
-constexpr AttrSpec kShared[] = {{.name = "group", .type = AttrType::kInts}, {.name = "number"}};
-constexpr AttrSpec kSlices[] = {{.name = "number"},
-                                {.name = "slices", .required = true},
-                                {.name = "group", .type = AttrType::kInts},
-                                {.name = "terms", .type = AttrType::kInts}};
+constexpr AttrSpec kShared[] = {{.name = "group"}, {.name = "number"}};
+constexpr AttrSpec kSlices[] = {
+    {.name = "number"}, {.name = "slices", .required = true}, {.name = "group"}, {.name = "terms"}};
 constexpr OpSpec kSpecs[] = {
     {.name = "copy",
      .infer = InferCopy,

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/plan/plan.h"
+#include "common/control/messages.h"
+#include "common/plan/plan_codec.h"
 #include "scheduler/checkpoint/manifest.h"
 #include "scheduler/membership/membership.h"
 
@@ -22,9 +23,10 @@ struct PlanInput {
 };
 
 struct MadePlan {
-  std::vector<Plan> plans = {Plan()};  // By position in a team.
-  std::string model = "{}";            // ModelJson, for checkpoints.
-  std::string explanation = "{}";      // ExplainJson, for the plan's page.
+  Plan plan;                                          // Of position 0 in a team.
+  std::vector<PlanBytes> plans = {{Encode(Plan())}};  // By position.
+  std::string model = "{}";                           // ModelJson, for checkpoints.
+  std::string explanation = "{}";                     // ExplainJson, for the plan's page.
   // Decisions that the job file does not show, for example why `gpu` does not mean a card, or which
   // tables are on workers. Each is the kind of its event and the reason.
   std::vector<std::pair<std::string, std::string>> notes;

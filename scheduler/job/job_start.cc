@@ -63,7 +63,7 @@ PlanInput PlanInputOf(const JobContext& job) {
   return input;
 }
 
-StartMessage StartOf(const JobContext& job, const std::vector<Plan>& plans) {
+StartMessage StartOf(const JobContext& job, MadePlan& made) {
   std::vector<ServerPlace> servers;
   for (const Member* server : job.members.OfRole(Role::kServer)) {
     servers.push_back({{server->id, server->join.endpoints}, server->join.host});
@@ -74,9 +74,9 @@ StartMessage StartOf(const JobContext& job, const std::vector<Plan>& plans) {
                 MakeChains(MapVersion(1), cluster.shards, cluster.replicas, servers),
                 IdsOf(job.members, Audience::kWorkers)};
   start.slices = job.options.slices();
-  start.team = static_cast<uint32_t>(plans.size());
-  for (const Plan& plan : plans) start.plans.push_back({Encode(plan)});
-  for (const TableUse& table : plans.front().graph.tables) {
+  start.team = static_cast<uint32_t>(made.plans.size());
+  start.plans = std::move(made.plans);
+  for (const TableUse& table : made.plan.graph.tables) {
     if (table.store != kNone) start.tables_on_worker.push_back(table.id);
   }
   return start;
@@ -137,10 +137,10 @@ Status JobStart::OnPlanMade(TimePoint now, PlanMade made) {
     job_.out.AddEvent(now, std::move(kind), {{"why", std::move(why)}});
   }
   job_.record.plan = {std::move(plan.model), std::move(plan.explanation), plan.step_seconds};
-  job_.record.start = StartOf(job_, plan.plans);
+  job_.record.start = StartOf(job_, plan);
   job_.record.map = job_.record.start.view.map;
   job_.record.phase = JobPhase::kStarting;
-  plan_ = std::move(plan.plans.front());
+  plan_ = std::move(plan.plan);
   for (const Member& member : job_.members.members()) SendStart(job_, member);
   return OkStatus();
 }

@@ -9,7 +9,7 @@
 
 #include "common/config/job_config.h"
 #include "common/device/devices.h"
-#include "common/layout/layout.h"
+#include "common/graph/graph.h"
 #include "common/profile/data_stats.h"
 #include "common/profile/device_profile.h"
 #include "common/specs/column.h"
@@ -69,8 +69,8 @@ struct PlanRequest {
   // The tables of `device: auto` that are on workers. MakePlan chooses them.
   std::set<std::string, std::less<>> on_worker = {};
   uint32_t position = 0;  // The worker of a team whose plan is made, or shown.
-  // By value of a position's graph. MakePlan fills it in; empty for a team of one.
-  std::vector<HeldTogether> held = {};
+  // By value of the parallel graph. MakePlan fills it in; empty for a team of one.
+  std::vector<HeldGroups> held = {};
 
   uint32_t devices() const { return job.team_size(); }
 };

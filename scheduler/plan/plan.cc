@@ -9,7 +9,6 @@
 #include "ops/op_spec.h"
 #include "ops/sharding.h"
 #include "scheduler/passes/lowering/lowering.h"
-#include "scheduler/passes/parallel/parallel_graph.h"
 #include "scheduler/plan/pass_list.h"
 #include "scheduler/plan/step_time.h"
 #include "scheduler/plan/strategies.h"
@@ -66,6 +65,13 @@ class Planner {
     return CheckForWorkers(parallel_);
   }
 
+  // By position: a number that is equal for positions that can share a plan.
+  std::vector<uint32_t> Classes() const {
+    if (team_.devices == 1) return {0};
+    return ShapeClasses(parallel_);
+  }
+  ParallelGraph TakeParallel() { return std::move(parallel_); }
+
   // The other passes, over the graph of a position.
   Result<Plan> PlanPosition(uint32_t position) {
     request_.position = position;
@@ -115,10 +121,7 @@ class Planner {
 
   Graph GraphOf(uint32_t position) {
     if (team_.devices == 1) return graph_;
-    request_.held.clear();
-    for (const Layout& layout : parallel_.layouts) {
-      request_.held.push_back(HeldBy(layout, position));
-    }
+    request_.held = parallel_.held;
     return PositionGraph(parallel_, position);
   }
 
@@ -155,15 +158,44 @@ Result<Plan> MakePlan(const PlanRequest& request, const SeenPass& seen) {
   return planner.PlanPosition(request.position);
 }
 
-Result<std::vector<Plan>> MakePlans(const PlanRequest& request, const SeenPass& seen) {
+Plan TeamPlans::At(uint32_t position) const {
+  Plan plan = plans_[plan_of_[position]];
+  if (positions() == 1 || plan.position == position) return plan;
+  plan.position = position;
+  MoveTo(parallel_, position, plan.graph);
+  return plan;
+}
+
+std::vector<Plan> TeamPlans::All() const {
+  std::vector<Plan> all;
+  for (uint32_t p = 0; p < positions(); ++p) all.push_back(At(p));
+  return all;
+}
+
+Status TeamPlans::Check() const {
+  std::vector<TeamMember> members;
+  for (uint32_t p = 0; p < positions(); ++p) {
+    members.push_back({&plans_[plan_of_[p]], {}});
+    std::vector<GroupSpec>& groups = members.back().groups;
+    for (const DeviceGroups& of : parallel_.groups) groups.push_back({MembersOf(of, p)});
+    if (positions() == 1) groups = plans_.front().graph.groups;
+  }
+  return CheckTeam(members, TraitsOf);
+}
+
+Result<TeamPlans> MakePlans(const PlanRequest& request, const SeenPass& seen) {
   Planner planner(request, seen);
   DT_TRY_STATUS(planner.PlanTeam());
+  std::vector<uint32_t> plan_of = planner.Classes();
+  const uint32_t shown = plan_of[request.position];
   std::vector<Plan> plans;
-  for (uint32_t p = 0; p < request.devices(); ++p) {
-    DT_TRY(plans.emplace_back(), planner.PlanPosition(p));
+  for (uint32_t p = 0; p < plan_of.size(); ++p) {
+    if (plan_of[p] != plans.size()) continue;
+    DT_TRY(plans.emplace_back(), planner.PlanPosition(plan_of[p] == shown ? request.position : p));
   }
-  DT_TRY_STATUS(CheckTeam(plans, TraitsOf));
-  return plans;
+  TeamPlans team(planner.TakeParallel(), std::move(plans), std::move(plan_of));
+  DT_TRY_STATUS(team.Check());
+  return team;
 }
 
 std::vector<std::string> SharedRows(const Plan& plan) {

@@ -1,6 +1,5 @@
 // The planner: from a job and the columns of its data to the plans that workers run: one for each
-// position in a team. Pure
-// functions over values; nothing here runs a kernel or touches a socket.
+// position in a team. Pure functions over values; nothing here runs a kernel or touches a socket.
 #pragma once
 
 #include <functional>
@@ -10,6 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/plan/plan.h"
+#include "scheduler/passes/parallel/parallel_graph.h"
 #include "scheduler/passes/plan_request.h"
 
 namespace dt::scheduler {
@@ -24,9 +24,28 @@ Result<Plan> MakePlan(const PlanRequest& request);
 using SeenPass = std::function<void(std::string_view pass, const Plan& plan)>;
 Result<Plan> MakePlan(const PlanRequest& request, const SeenPass& seen);
 
-// The plans of all positions of a team, in order. The graph of the whole team is made once.
-// request.report is about the plan of request.position.
-Result<std::vector<Plan>> MakePlans(const PlanRequest& request, const SeenPass& seen);
+// The plans of all positions of a team. Positions with equal shapes share one, apart from their
+// groups and from where their parts begin.
+class TeamPlans {
+ public:
+  // `parallel` is not read for a team of one.
+  TeamPlans(ParallelGraph parallel, std::vector<Plan> plans, std::vector<uint32_t> plan_of)
+      : parallel_(std::move(parallel)), plans_(std::move(plans)), plan_of_(std::move(plan_of)) {}
+
+  uint32_t positions() const { return static_cast<uint32_t>(plan_of_.size()); }
+  size_t different() const { return plans_.size(); }
+  Plan At(uint32_t position) const;
+  std::vector<Plan> All() const;
+  // Errors: those of CheckTeam.
+  Status Check() const;
+
+ private:
+  ParallelGraph parallel_;
+  std::vector<Plan> plans_;
+  std::vector<uint32_t> plan_of_;  // By position.
+};
+// The graph of the whole team is made once. request.report is about the plan of request.position.
+Result<TeamPlans> MakePlans(const PlanRequest& request, const SeenPass& seen);
 
 // All pass names that `seen` may get, in order.
 std::vector<std::string> PassNames();

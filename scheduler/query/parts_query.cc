@@ -11,11 +11,8 @@ Json CommunicationOf(const ParallelGraph& parallel) {
   for (NodeIndex n = 0; n < parallel.graph.nodes.size(); ++n) {
     const Node& node = parallel.graph.nodes[n];
     if (TraitsOf(node.op).kind != OpKind::kCommunication) continue;
-    AxisList axes;
-    for (const int64_t axis : IntsAttr(node.attrs, "axes")) {
-      axes.push_back(static_cast<AxisIndex>(axis));
-    }
-    const DeviceMatrix& matrix = parallel.cuts[n].matrix;
+    const auto group = static_cast<size_t>(IntAttr(node.attrs, "group", 0));
+    const DeviceGroups& groups = parallel.groups[group];
     Json step = {{"op", node.op == "all_reduce"       ? "AllReduce"
                         : node.op == "reduce_scatter" ? "ReduceScatter"
                         : node.op == "all_gather"     ? "AllGather"
@@ -26,7 +23,7 @@ Json CommunicationOf(const ParallelGraph& parallel) {
       step["reduce"] = TextAttr(node.attrs, "reduce", "sum");
     }
     if (node.op != "all_reduce") step["dim"] = IntAttr(node.attrs, "dim", 0);
-    step["groups"] = GroupsJson(GroupsAlong(matrix, axes), Layout());
+    step["groups"] = GroupsJson(GroupsAlong(groups.matrix, groups.axes), Layout());
     steps.push_back(std::move(step));
   }
   return steps;

@@ -49,12 +49,16 @@ class Reporter {
     return bytes;
   }
 
+  const std::vector<uint32_t>& MembersOf(const Node& node, std::string_view attr) const {
+    return graph_.groups[static_cast<size_t>(IntAttr(node.attrs, attr, 0))].members;
+  }
+
   void AddCall(NodeIndex n) {
     const Node& node = graph_.nodes[n];
     if (node.op == "take_part") return;
     TeamCall call{.node = node.name, .op = node.op, .of = graph_.value(node.inputs[0]).name};
-    call.group = IntsAttr(node.attrs, "group");
-    const double members = static_cast<double>(std::max<size_t>(1, call.group.size()));
+    call.group = MembersOf(node, "group");
+    const double members = static_cast<double>(call.group.size());
     const double in = BytesOf(node.inputs[0]), out = BytesOf(node.outputs[0]);
     call.bytes = node.op == "all_gather"   ? out - in
                  : node.op == "all_reduce" ? 2 * in * (members - 1) / members
@@ -69,8 +73,7 @@ class Reporter {
 
   void AddExchange(NodeIndex n) {
     const Node& node = graph_.nodes[n];
-    const double members =
-        static_cast<double>(std::max<size_t>(1, IntsAttr(node.attrs, "terms").size()));
+    const double members = static_cast<double>(MembersOf(node, "terms").size());
     if (node.op == "sum_slices") {
       report_.exchanged += 2 * BytesOf(node.inputs[0]) * (members - 1) / members;
     }
@@ -81,6 +84,16 @@ class Reporter {
   const GraphIndex index_;
   TeamReport report_;
 };
+
+// All members of a few; of many at equal distances the first two and the last one.
+std::string GroupText(const std::vector<uint32_t>& group) {
+  bool even = group.size() > 8;
+  for (size_t i = 2; even && i < group.size(); ++i) {
+    even = group[i] - group[i - 1] == group[1] - group[0];
+  }
+  if (even) return fmt::format("{}, {}, … {}", group[0], group[1], group.back());
+  return fmt::format("{}", fmt::join(group, ", "));
+}
 
 }  // namespace
 
@@ -100,9 +113,8 @@ std::string ExplainTeam(const Plan& plan) {
       "own team\n",
       report.calls.size(), bytes(received), bytes(report.exchanged));
   for (const TeamCall& call : report.calls) {
-    text +=
-        fmt::format("  {} of {} over [{}]: {}{}\n", call.op, call.of, fmt::join(call.group, ", "),
-                    bytes(call.bytes), call.read_by.empty() ? "" : ", for " + call.read_by);
+    text += fmt::format("  {} of {} over [{}]: {}{}\n", call.op, call.of, GroupText(call.group),
+                        bytes(call.bytes), call.read_by.empty() ? "" : ", for " + call.read_by);
   }
   return text;
 }

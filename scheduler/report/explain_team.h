@@ -11,7 +11,7 @@ namespace dt::scheduler {
 // A communication of a slice.
 struct TeamCall {
   std::string node, op, of;  // `of`: the value.
-  std::vector<int64_t> group;
+  std::vector<uint32_t> group;
   double bytes = 0;     // Received by this worker, for a full slice.
   std::string read_by;  // The nodes that need it, with commas.
 };

@@ -13,7 +13,7 @@ namespace dt::scheduler {
 namespace {
 
 void NoteTables(const PlacementReport& report, MadePlan& made) {
-  for (const TableUse& table : made.plans.front().graph.tables) {
+  for (const TableUse& table : made.plan.graph.tables) {
     const auto why = report.table_why.find(table.name);
     if (table.store == kNone || why == report.table_why.end()) continue;
     const std::string text = fmt::format("{}: {}", table.name, why->second);
@@ -31,7 +31,7 @@ void NoteDevices(const JobConfig& job, bool emulated, const PlacementReport& rep
   }
   NoteTables(report, made);
   const bool used = std::ranges::any_of(
-      made.plans.front().graph.nodes, [](const Node& node) { return node.device == Device::kGpu; });
+      made.plan.graph.nodes, [](const Node& node) { return node.device == Device::kGpu; });
   if (!used || !emulated) return;
   constexpr char kWhat[] = "what is on gpu runs on an emulated accelerator";
   const bool asked = job.cluster.devices == AcceleratorChoice::kEmulated;
@@ -54,11 +54,14 @@ Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
   PlacementReport report;
   request.report = &report;
   MadePlan made;
-  DT_TRY(made.plans, MakePlans(request, [&](std::string_view pass, const Plan& plan) {
+  DT_TRY(const TeamPlans team, MakePlans(request, [&](std::string_view pass, const Plan& plan) {
            if (pass == "infer") made.model = ModelJson(plan, job);
          }));
+  made.plan = team.At(0);
+  made.plans.clear();
+  for (uint32_t p = 0; p < team.positions(); ++p) made.plans.push_back({Encode(team.At(p))});
   made.step_seconds = report.step.step;
-  made.explanation = ExplainJson(made.plans.front(), job, report);
+  made.explanation = ExplainJson(made.plan, job, report);
   if (report.automatic) LogInfo("plan.placed", {{"how", report.placement.summary}});
   const bool emulated =
       request.accelerator.has_value() && request.accelerator->kind == DeviceKind::kEmulated;

@@ -159,7 +159,7 @@ class SchedulerImpl : public Scheduler {
     if (options_.planner) return options_.planner;
     return [&options = options_](const PlanInput& input) -> Result<MadePlan> {
       DT_TRY(MadePlan made, PlanOf(options.job, input));
-      if (options.goal == Goal::kTrain) WarnOfSharedRows(made.plans.front());
+      if (options.goal == Goal::kTrain) WarnOfSharedRows(made.plan);
       return made;
     };
   }

@@ -287,8 +287,8 @@ void Lockstep::Communicate(NodeIndex n) {
     // The part of a divided dimension: parts are as long as the members' results.
     Range own;
     int64_t end = 0;
-    for (const int64_t member : IntsAttr(graphs_[i].nodes[n].attrs, "group")) {
-      const auto m = static_cast<DeviceIndex>(member);
+    const auto group = static_cast<size_t>(IntAttr(whole.attrs, "group", 0));
+    for (const DeviceIndex m : graphs_[i].groups[group].members) {
       if (m == i) own = {end, end + Length(m, out, dim)};
       if (m == i) at = parts.size();
       end += Length(m, out, dim);

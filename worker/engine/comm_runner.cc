@@ -94,14 +94,18 @@ class CommRunner : public NodeRunner {
     return context_.join(subgraph);
   }
 
+  const std::vector<uint32_t>& MembersOf(const Node& node) const {
+    return context_.plan.graph.groups[static_cast<size_t>(IntAttr(node.attrs, "group", 0))].members;
+  }
+
   Status OpenNode(const Node& node, GroupNode& group) const {
     group.ranks.id = kTeamGroup;
     group.number = static_cast<uint32_t>(IntAttr(node.attrs, "number", 0));
     if (node.op == "share_rows") return OpenShare(node, group);
     const uint32_t first = team_.place.team * context_.plan.devices;
-    for (const int64_t position : IntsAttr(node.attrs, "group")) {
-      group.positions.push_back(static_cast<DeviceIndex>(position));
-      group.ranks.ranks.push_back(first + static_cast<uint32_t>(position));
+    group.positions = MembersOf(node);
+    for (const DeviceIndex position : group.positions) {
+      group.ranks.ranks.push_back(first + position);
     }
     group.axes = IntsAttr(node.attrs, "axes");
     const auto own = std::ranges::find(group.positions, context_.plan.position);
@@ -116,12 +120,10 @@ class CommRunner : public NodeRunner {
 
   // All workers of all teams that have the parameter.
   Status OpenShare(const Node& node, GroupNode& group) const {
-    std::vector<int64_t> positions = IntsAttr(node.attrs, "group");
-    if (positions.empty()) positions = {0};
     const uint32_t devices = context_.plan.devices;
     for (uint32_t team = 0; team < team_.place.teams; ++team) {
-      for (const int64_t position : positions) {
-        group.ranks.ranks.push_back(team * devices + static_cast<uint32_t>(position));
+      for (const DeviceIndex position : MembersOf(node)) {
+        group.ranks.ranks.push_back(team * devices + position);
       }
     }
     const uint32_t rank = team_.place.team * devices + context_.plan.position;

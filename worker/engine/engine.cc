@@ -24,8 +24,8 @@ double FlopsOf(const Graph& graph, const Node& node, const PreparedNode& prepare
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::Create(Plan plan, const Options& options) {
-  DT_TRY_STATUS(CheckPlan(plan, TraitsOf));
   DT_TRY_STATUS(CheckAttrs(plan.graph));
+  DT_TRY_STATUS(CheckPlan(plan, TraitsOf));
   auto engine = std::make_unique<Engine>(std::move(plan), options);
   DT_TRY_STATUS(engine->Prepare());
   return engine;

@@ -22,20 +22,21 @@ size_t FloatsOf(const Value& value) {
 
 }  // namespace
 
-SlicePacks::Holders SlicePacks::HoldersOf(const Node& node) {
-  return {IntsAttr(node.attrs, "group"), IntsAttr(node.attrs, "terms"),
-          !TextAttr(node.attrs, "rows", "").empty()};
+SlicePacks::Holders SlicePacks::HoldersOf(const Graph& graph, const Node& node) {
+  const auto members = [&](std::string_view attr) {
+    return graph.groups[static_cast<size_t>(IntAttr(node.attrs, attr, 0))].members;
+  };
+  return {members("group"), members("terms"), !TextAttr(node.attrs, "rows", "").empty()};
 }
 
 SlicePacks::SlicePacks(const Plan& plan, const Subgraph& bucket, Accelerator* accelerator)
-    : holders_(HoldersOf(plan.graph.nodes[bucket.nodes.front()])),
-      terms_(std::max<size_t>(1, holders_.terms.size())),
+    : holders_(HoldersOf(plan.graph, plan.graph.nodes[bucket.nodes.front()])),
+      terms_(holders_.terms.size()),
       packs_(plan.slices * terms_),
       sums_(packs_.size()),
       gathers_(packs_.size()) {
-  const auto own = std::ranges::find(holders_.terms, int64_t{plan.position});
+  const auto own = std::ranges::find(holders_.terms, plan.position);
   if (own != holders_.terms.end()) own_term_ = own - holders_.terms.begin();
-  if (holders_.terms.empty()) own_term_ = 0;
   for (Pack& pack : packs_) pack.memory = AlignedBuffer(accelerator);
   for (const NodeIndex n : bucket.nodes) {
     const Node& node = plan.graph.nodes[n];

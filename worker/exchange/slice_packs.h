@@ -14,14 +14,13 @@ namespace dt::worker {
 
 class SlicePacks {
  public:
-  // The positions of a team that get the results, and those of them that hold a term; empty in a
-  // team of one.
+  // The positions of a team that get the results, and those of them that hold a term.
   struct Holders {
-    std::vector<int64_t> group, terms;
+    std::vector<uint32_t> group, terms;
     bool rows = false;  // Each of them gets the sums of its own rows only.
     friend bool operator==(const Holders&, const Holders&) = default;
   };
-  static Holders HoldersOf(const Node& node);
+  static Holders HoldersOf(const Graph& graph, const Node& node);
   // With an accelerator the packs are pinned for copies from it.
   SlicePacks(const Plan& plan, const Subgraph& bucket, Accelerator* accelerator);
 

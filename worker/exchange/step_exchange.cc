@@ -41,16 +41,10 @@ Status StepExchange::Open() {
 
 Status StepExchange::OpenBucket(const Subgraph& subgraph) {
   const SlicePacks::Holders holders =
-      SlicePacks::HoldersOf(plan_.graph.nodes[subgraph.nodes.front()]);
+      SlicePacks::HoldersOf(plan_.graph, plan_.graph.nodes[subgraph.nodes.front()]);
   for (const NodeIndex n : subgraph.nodes) {
     const Node& node = plan_.graph.nodes[n];
-    for (const auto* positions : {&holders.group, &holders.terms}) {
-      const bool fit = std::ranges::all_of(
-          *positions, [this](int64_t p) { return p >= 0 && p < int64_t{plan_.devices}; });
-      if (fit && positions->empty() == (plan_.devices == 1)) continue;
-      return Internal("node \"{}\" names no positions of its team", node.name);
-    }
-    if (SlicePacks::HoldersOf(node) == holders) continue;
+    if (SlicePacks::HoldersOf(plan_.graph, node) == holders) continue;
     return Internal("node \"{}\" is in a bucket of other positions", node.name);
   }
   Bucket& bucket = *buckets_.emplace_back(std::make_unique<Bucket>(plan_, subgraph, accelerator_));
@@ -139,20 +133,14 @@ Status StepExchange::Join(const Subgraph& subgraph, const TeamLink& team, Bindin
 // The ranks that get the results: in each team those of the holders. Some of them have terms.
 void StepExchange::FindMembers(const TeamLink& team, Bucket& bucket) const {
   const SlicePacks::Holders& holders = bucket.packs.holders();
-  const auto rank_of = [this](uint32_t in, int64_t position) {
-    return in * plan_.devices + static_cast<uint32_t>(position);
-  };
-  const std::vector<int64_t> alone = {0};
-  const std::vector<int64_t>& group = holders.group.empty() ? alone : holders.group;
-  const std::vector<int64_t>& terms = holders.terms.empty() ? alone : holders.terms;
   bucket.members = {.id = kJoinGroup, .ranks = {}};
   for (uint32_t t = 0; t < team.place.teams; ++t) {
-    for (const int64_t position : group) bucket.members.ranks.push_back(rank_of(t, position));
+    for (const uint32_t p : holders.group) bucket.members.ranks.push_back(t * plan_.devices + p);
   }
   bucket.owner.clear();
   for (const uint32_t t : owner_) {
-    for (const int64_t p : terms) {
-      bucket.owner.push_back(bucket.members.PositionOf(rank_of(t, p)));
+    for (const uint32_t p : holders.terms) {
+      bucket.owner.push_back(bucket.members.PositionOf(t * plan_.devices + p));
     }
   }
   bucket.ranges.clear();

@@ -18,18 +18,6 @@ namespace dt::worker {
 
 namespace {
 
-// The values that nodes other than updates read, directly or through a replica.
-std::set<ValueIndex> ReadInSlices(const Graph& graph) {
-  std::set<ValueIndex> read;
-  for (const Node& node : graph.nodes) {
-    if (node.phase == Phase::kSlice) read.insert(node.inputs.begin(), node.inputs.end());
-  }
-  for (const ReplicaSpec& replica : graph.replicas) {
-    if (read.contains(replica.value)) read.insert(replica.of);
-  }
-  return read;
-}
-
 std::string TextOf(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 Status Differs(const std::string& folder, std::string_view how) {
@@ -118,14 +106,13 @@ Parameters::Parameters(const Plan& plan, const TeamPlace& place)
   const Graph& graph = plan.graph;
   std::map<SymbolIndex, Range> rows_of;
   for (const PartSpec& part : graph.parts) {
-    const int64_t members = std::max<int64_t>(1, std::ssize(part.group));
-    const auto own = std::ranges::find(part.group, int64_t{position_});
-    const int64_t member = part.group.empty() ? 0 : own - part.group.begin();
+    const std::vector<uint32_t>& group = graph.groups[part.group].members;
+    const int64_t members = std::ssize(group);
+    const int64_t member = std::ranges::find(group, position_) - group.begin();
     own_rows_.push_back(EvenPart({0, graph.value(part.of).shape[0].times}, members * place_.teams,
                                  place_.team * members + member));
     rows_of[graph.value(part.value).shape[0].symbol] = own_rows_.back();
   }
-  const std::set<ValueIndex> read = ReadInSlices(graph);
   for (const ParameterSpec& spec : graph.parameters) {
     const Value& value = graph.value(spec.value);
     DT_CHECK_MSG(value.dtype == DType::kF32, "parameter {} is not f32", value.name);
@@ -133,7 +120,7 @@ Parameters::Parameters(const Plan& plan, const TeamPlace& place)
     array.name = value.name;
     array.value = spec.value;
     for (const Dim& dim : value.shape) array.shape.push_back(dim.times);
-    array.optimizer_state = !spec.trained && !read.contains(spec.value);
+    array.optimizer_state = spec.state_of != kNone;
     array.of_team = spec.copy;
     array.copy = spec.copy || place_.team > 0;
     const SymbolIndex symbol = value.shape.empty() ? kConstant : value.shape[0].symbol;

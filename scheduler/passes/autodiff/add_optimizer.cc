@@ -13,6 +13,8 @@ namespace {
 
 // Numbers of communication nodes that run once in a step, after those of slices.
 constexpr int64_t kFirstShared = 32768;
+// The group of the only position in a team of one.
+constexpr GroupIndex kAlone = 0;
 
 class StepNodes {
  public:
@@ -24,7 +26,9 @@ class StepNodes {
         servers_update_(request.job.train.asynchronous()),
         joined_(request.slices > 1 || (request.workers > 1 && !servers_update_)),
         workers_(request.workers),
-        held_(request.held) {}
+        held_(request.held) {
+    if (held_.empty()) graph_.groups = {GroupSpec{{0}}};
+  }
 
   Result<Graph> Run() {
     const OptimizerInfo& optimizer = InfoOf(config_.spec.kind);
@@ -127,12 +131,13 @@ class StepNodes {
     attrs["slices"] = int64_t{slices_};
     return Step("gather_slices", "gather." + graph_.value(value).name, {value}, std::move(attrs));
   }
-  // Who in the team holds the value of a slice; nothing for a team of one.
+  // Who in the team holds the value of a slice.
+  HeldGroups HeldBy(ValueIndex value) const {
+    return held_.empty() ? HeldGroups{kAlone, kAlone} : held_[value];
+  }
   Attrs HeldAttrs(ValueIndex value) const {
-    if (held_.empty()) return {};
-    const HeldTogether& held = held_[value];
-    return {{"group", std::vector<int64_t>(held.group.begin(), held.group.end())},
-            {"terms", std::vector<int64_t>(held.terms.begin(), held.terms.end())}};
+    const HeldGroups held = HeldBy(value);
+    return {{"group", int64_t{held.group}}, {"terms", int64_t{held.terms}}};
   }
 
   // Gives every rank the losses of all slices, and the statistics that update running values.
@@ -206,12 +211,7 @@ class StepNodes {
     value.shape[0] = Dim{graph_.SymbolNamed(symbol), 1};
     value.kind = ValueKind::kPart;
     const ValueIndex index = graph_.AddValue(std::move(value));
-    PartSpec part{.value = index, .of = p.value, .group = {}};
-    if (!held_.empty()) {
-      const RankList& group = held_[p.grad].group;
-      part.group.assign(group.begin(), group.end());
-    }
-    graph_.parts.push_back(std::move(part));
+    graph_.parts.push_back({.value = index, .of = p.value, .group = HeldBy(p.grad).group});
     return symbol;
   }
   const PartSpec* PartOf(const ParameterSpec& p) const {
@@ -232,7 +232,7 @@ class StepNodes {
     const auto spec = std::ranges::find(graph_.parameters, p.value, &ParameterSpec::value);
     const int64_t number = kFirstShared + (spec - graph_.parameters.begin());
     return Append("share_rows", "share." + NameOf(p), {p.value, part->value},
-                  {{"group", part->group}, {"number", number}}, 0)
+                  {{"group", int64_t{part->group}}, {"number", number}}, 0)
         .status();
   }
 
@@ -249,6 +249,7 @@ class StepNodes {
       spec.first = parameter.first;
       spec.copy = parameter.copy;
       spec.trained = false;
+      spec.state_of = parameter.value;
       spec.value = graph_.AddValue(std::move(state));
       graph_.parameters.push_back(spec);
       inputs.push_back(spec.value);
@@ -308,7 +309,7 @@ class StepNodes {
   const bool servers_update_;
   const bool joined_;  // False if a worker's gradients need no sum with others.
   const uint32_t workers_;
-  const std::vector<HeldTogether>& held_;
+  const std::vector<HeldGroups>& held_;
   std::vector<Running> running_;
   int64_t buckets_ = 0;                 // Number of buckets; rows of tables are joined in one more.
   std::map<Attrs, int64_t> bucket_of_;  // By holders: their last bucket.

@@ -58,7 +58,9 @@ class Fuser {
   template <class F>
   void EachRoot(const F& f) {
     for (InputSpec& input : graph_.inputs) f(input.value);
-    for (ParameterSpec& p : graph_.parameters) f(p.value), f(p.grad), f(p.pushed);
+    for (ParameterSpec& p : graph_.parameters) {
+      f(p.value), f(p.grad), f(p.pushed), f(p.state_of);
+    }
     for (ReplicaSpec& replica : graph_.replicas) f(replica.value), f(replica.of);
     for (PartSpec& part : graph_.parts) f(part.value), f(part.of);
     for (TableUse& table : graph_.tables) f(table.rows), f(table.row_grad), f(table.store);

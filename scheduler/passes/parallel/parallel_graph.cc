@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/op_spec.h"
 #include "ops/sharding.h"
 #include "scheduler/composites/infer_node.h"
 #include "scheduler/parallel/graph_layouts.h"
@@ -165,6 +166,7 @@ class Writer {
       // A value that no node reads has no layout yet.
       if (made_.layouts[v].matrix.empty()) made_.layouts[v] = WholeOf(graph_.value(v));
     }
+    FindHolders();
     return std::move(made_);
   }
 
@@ -238,8 +240,12 @@ class Writer {
     }
     Node node;
     node.op = OpOf(step.kind);
-    node.attrs["matrix"] = std::vector<int64_t>(step.after.matrix.begin(), step.after.matrix.end());
-    node.attrs["axes"] = std::vector<int64_t>(step.axes.begin(), step.axes.end());
+    const DeviceMatrix& matrix = step.after.matrix;
+    std::vector<int64_t> lengths;
+    for (const AxisIndex axis : step.axes) lengths.push_back(matrix[axis]);
+    node.attrs["axes"] = lengths;
+    node.attrs["group"] = int64_t{NumberOf({matrix, {step.axes.begin(), step.axes.end()}, {}})};
+    node.attrs["number"] = std::ssize(made_.graph.nodes);
     node.attrs["dim"] = static_cast<int64_t>(step.dim);
     if (step.kind == RedistributionKind::kAllToAll) {
       node.attrs["from_dim"] = static_cast<int64_t>(step.from_dim);
@@ -267,6 +273,30 @@ class Writer {
     }
     made_.cuts.push_back(std::get<HeldCut>(std::move(cut)).cut);
     return out;
+  }
+
+  // The number of groups, which are added if they are new.
+  GroupIndex NumberOf(const DeviceGroups& groups) {
+    const DeviceGroups simple = Simplest(groups);
+    const auto known = std::ranges::find(made_.groups, simple);
+    const auto number = static_cast<GroupIndex>(known - made_.groups.begin());
+    if (known == made_.groups.end()) made_.groups.push_back(simple);
+    return number;
+  }
+
+  // Losses, gradients and statistics are exchanged between the slices of a step.
+  void FindHolders() {
+    made_.held.resize(made_.graph.values.size());
+    const auto find = [this](ValueIndex v) {
+      if (v == kNone || made_.held[v].group != kNone) return;
+      const HeldTogether held = HeldBy(made_.layouts[v]);
+      made_.held[v] = {NumberOf(held.group), NumberOf(held.terms)};
+    };
+    for (const LossSpec& loss : made_.graph.losses) find(loss.loss);
+    for (const ParameterSpec& p : made_.graph.parameters) find(p.grad);
+    for (const Node& node : made_.graph.nodes) {
+      for (const size_t i : FindOp(node.op)->running.statistics) find(node.outputs[i]);
+    }
   }
 
   // Adds a node that makes one value of another.

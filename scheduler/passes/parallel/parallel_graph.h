@@ -28,6 +28,8 @@ struct ParallelGraph {
   std::vector<Layout> layouts;  // By value.
   std::vector<NodeCut> cuts;    // By node; without loops for communication.
   uint32_t devices = 1;
+  std::vector<DeviceGroups> groups;  // Those of Graph::groups, for all devices.
+  std::vector<HeldGroups> held;      // By value.
 };
 
 // Before differentiation: nodes whose strategy cuts a loop that needs a reduction inside become
@@ -43,8 +45,14 @@ Status CheckForWorkers(const ParallelGraph& parallel);
 
 // The graph of one device of the team. Constant dimensions have their local length, and attributes
 // that count positions likewise. The samples of a device are a symbol of their own, "B/4s2" for the
-// parts (4, 2). Communication nodes have the devices of their group in the attribute `group`; nodes
-// that read the samples in parts have `sample_part`.
+// parts (4, 2). Nodes that read the samples in parts have `sample_part`.
 Graph PositionGraph(const ParallelGraph& parallel, DeviceIndex device);
+
+// By device: a number that is equal for devices with equal lengths of everything. Their graphs
+// differ only in what MoveTo sets.
+std::vector<uint32_t> ShapeClasses(const ParallelGraph& parallel);
+// Makes a graph that passes have made of a device's graph that of another device of its class: its
+// groups, and where its parts begin.
+void MoveTo(const ParallelGraph& parallel, DeviceIndex device, Graph& graph);
 
 }  // namespace dt::scheduler

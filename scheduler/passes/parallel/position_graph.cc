@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -10,6 +11,20 @@
 
 namespace dt::scheduler {
 namespace {
+
+// The length of the outermost factor.
+int64_t OuterSize(const Dim& whole, const CutDim& dim) {
+  int64_t inner = 1;
+  for (size_t f = 1; f < dim.size(); ++f) inner *= dim[f].size;
+  return whole.times / inner;
+}
+// The part of a factor that a device at these coordinates has.
+Range PartOfFactor(const CutFactor& factor, int64_t size, const DeviceMatrix& matrix,
+                   const std::vector<uint32_t>& at) {
+  Range range{0, size};
+  for (const AxisIndex axis : factor.axes) range = EvenPart(range, matrix[axis], at[axis]);
+  return range;
+}
 
 class Position {
  public:
@@ -24,19 +39,58 @@ class Position {
         local_.values[v].shape[d] = LocalDim(whole[d], layout.dims[d], layout.matrix);
       }
     }
-    for (InputSpec& input : local_.inputs) SetColumns(input);
-    for (ParameterSpec& parameter : local_.parameters) SetPart(parameter);
+    for (InputSpec& input : local_.inputs) SetColumns(input, input.value);
+    for (ParameterSpec& parameter : local_.parameters) SetPart(parameter, parameter.value);
     for (NodeIndex n = 0; n < local_.nodes.size(); ++n) {
-      if (TraitsOf(local_.nodes[n].op).kind == OpKind::kCommunication) {
-        SetGroup(n);
-      } else {
-        SetAttrs(n);
-      }
+      if (TraitsOf(local_.nodes[n].op).kind != OpKind::kCommunication) SetAttrs(n);
     }
+    SetGroups(local_);
     return std::move(local_);
   }
 
+  // Passes number values anew, and add inputs and parameters behind those that they get.
+  void MoveTo(Graph& graph) const {
+    SetGroups(graph);
+    for (size_t i = 0; i < parallel_.graph.inputs.size(); ++i) {
+      const InputSpec& whole = parallel_.graph.inputs[i];
+      DT_CHECK(graph.inputs.at(i).kind == whole.kind);
+      graph.inputs[i].columns = whole.columns;
+      SetColumns(graph.inputs[i], whole.value);
+    }
+    std::map<ValueIndex, const ParameterSpec*> moved;
+    for (size_t i = 0; i < graph.parameters.size(); ++i) {
+      ParameterSpec& p = graph.parameters[i];
+      if (p.state_of == kNone) {
+        const ValueIndex whole = parallel_.graph.parameters.at(i).value;
+        DT_CHECK(graph.value(p.value).name == parallel_.graph.value(whole).name);
+        SetPart(p, whole);
+        moved[p.value] = &p;
+      } else {
+        p.first = moved.at(p.state_of)->first;
+        p.copy = moved.at(p.state_of)->copy;
+      }
+    }
+    std::map<std::string_view, Node*> named;
+    for (Node& node : graph.nodes) {
+      if (node.attrs.contains("first")) named[node.name] = &node;
+    }
+    for (NodeIndex n = 0; n < parallel_.graph.nodes.size() && !named.empty(); ++n) {
+      const auto node = named.find(parallel_.graph.nodes[n].name);
+      if (node == named.end()) continue;
+      const Result<Sharding> rule = ShardingOf(parallel_.graph, parallel_.graph.nodes[n]);
+      DT_CHECK(rule.ok());
+      SetFirst(*node->second, *rule, parallel_.cuts[n]);
+    }
+  }
+
  private:
+  void SetGroups(Graph& graph) const {
+    graph.groups.clear();
+    for (const DeviceGroups& groups : parallel_.groups) {
+      graph.groups.push_back({MembersOf(groups, device_)});
+    }
+  }
+
   static SamplePart PartsOf(const DeviceMatrix& matrix, const AxisList& axes) {
     SamplePart parts;
     for (const AxisIndex axis : axes) {
@@ -66,16 +120,9 @@ class Position {
         continue;
       }
       const int64_t size = dim[f].size != 0 ? dim[f].size : OuterSize(whole, dim);
-      Range range{0, size};
-      for (const AxisIndex axis : dim[f].axes) range = EvenPart(range, matrix[axis], at[axis]);
-      local.times *= range.size();
+      local.times *= PartOfFactor(dim[f], size, matrix, at).size();
     }
     return local;
-  }
-  static int64_t OuterSize(const Dim& whole, const CutDim& dim) {
-    int64_t inner = 1;
-    for (size_t f = 1; f < dim.size(); ++f) inner *= dim[f].size;
-    return whole.times / inner;
   }
 
   // The part of a value with constant dimensions: a range of each.
@@ -90,42 +137,25 @@ class Position {
   }
 
   // The columns of the data that this device reads.
-  void SetColumns(InputSpec& input) const {
+  void SetColumns(InputSpec& input, ValueIndex value) const {
     if (input.columns.size() < 2) return;
-    const Range columns = PartOf(input.value).back();
+    const Range columns = PartOf(value).back();
     input.columns = {input.columns.begin() + columns.begin, input.columns.begin() + columns.end};
   }
 
-  void SetPart(ParameterSpec& parameter) const {
-    const Box box = PartOf(parameter.value);
-    const RankList holders = HeldBy(parallel_.layouts[parameter.value], device_).group;
-    parameter.copy = holders.front() != device_;
+  void SetPart(ParameterSpec& parameter, ValueIndex value) const {
+    const Box box = PartOf(value);
+    parameter.copy = ReplicasOf(parallel_.layouts[value], device_).front() != device_;
     Shape whole, first;
     bool divided = false;
     for (size_t d = 0; d < box.size(); ++d) {
-      whole.push_back(parallel_.graph.value(parameter.value).shape[d].times);
+      whole.push_back(parallel_.graph.value(value).shape[d].times);
       first.push_back(box[d].begin);
       divided = divided || box[d].size() != whole.back();
     }
     if (!divided) return;
     parameter.whole = std::move(whole);
     parameter.first = std::move(first);
-  }
-
-  void SetGroup(NodeIndex n) {
-    Node& node = local_.nodes[n];
-    const DeviceMatrix& matrix = parallel_.cuts[n].matrix;
-    AxisList axes;
-    for (const int64_t axis : IntsAttr(node.attrs, "axes")) {
-      axes.push_back(static_cast<AxisIndex>(axis));
-    }
-    const RankList group = GroupOf(matrix, axes, device_);
-    node.attrs["group"] = std::vector<int64_t>(group.begin(), group.end());
-    node.attrs.erase("matrix");
-    std::vector<int64_t> lengths;
-    for (const AxisIndex axis : axes) lengths.push_back(matrix[axis]);
-    node.attrs["axes"] = lengths;
-    node.attrs["number"] = static_cast<int64_t>(n);
   }
 
   void SetAttrs(NodeIndex n) {
@@ -208,10 +238,51 @@ class Position {
   Graph local_;
 };
 
+// Adds to each device's lengths those of its parts of a dimension's factors.
+void AddLengths(const CutDim& dim, const Dim& whole, const DeviceMatrix& matrix,
+                std::vector<std::vector<int64_t>>& lengths) {
+  if (dim.empty() || whole.symbol > kBatch) return;
+  for (size_t f = 0; f < dim.size(); ++f) {
+    // Samples have a symbol of their own.
+    if (dim[f].axes.empty() || (f == 0 && whole.symbol == kBatch)) continue;
+    const int64_t size = dim[f].size != 0 ? dim[f].size : OuterSize(whole, dim);
+    for (DeviceIndex i = 0; i < lengths.size(); ++i) {
+      lengths[i].push_back(PartOfFactor(dim[f], size, matrix, CoordinatesOf(matrix, i)).size());
+    }
+  }
+}
+
 }  // namespace
 
 Graph PositionGraph(const ParallelGraph& parallel, DeviceIndex device) {
   return Position(parallel, device).Make();
+}
+
+void MoveTo(const ParallelGraph& parallel, DeviceIndex device, Graph& graph) {
+  Position(parallel, device).MoveTo(graph);
+}
+
+std::vector<uint32_t> ShapeClasses(const ParallelGraph& parallel) {
+  std::vector<std::vector<int64_t>> lengths(parallel.devices);
+  std::vector<std::pair<const Layout*, const SymShape*>> seen;
+  for (ValueIndex v = 0; v < parallel.layouts.size(); ++v) {
+    const Layout& layout = parallel.layouts[v];
+    const SymShape& shape = parallel.graph.value(v).shape;
+    const bool known = std::ranges::any_of(
+        seen, [&](const auto& other) { return *other.first == layout && *other.second == shape; });
+    if (known) continue;
+    seen.emplace_back(&layout, &shape);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      AddLengths(layout.dims[d], shape[d], layout.matrix, lengths);
+    }
+  }
+  std::map<std::vector<int64_t>, uint32_t> numbers;
+  std::vector<uint32_t> classes;
+  for (std::vector<int64_t>& of : lengths) {
+    const auto next = static_cast<uint32_t>(numbers.size());
+    classes.push_back(numbers.try_emplace(std::move(of), next).first->second);
+  }
+  return classes;
 }
 
 }  // namespace dt::scheduler

@@ -52,7 +52,7 @@ JobRun RunJob(const TempFolder& folder, const std::string& name, const Shape& sh
                                                .checkpoint = options.checkpoint,
                                                .planner = [&](const scheduler::PlanInput& input) {
                                                  auto made = scheduler::PlanOf(*job, input);
-                                                 if (made.ok()) run.plan = made->plans.front();
+                                                 if (made.ok()) run.plan = made->plan;
                                                  return made;
                                                }});
   EXPECT_TRUE(scheduler.ok()) << ToText(scheduler.status());

@@ -48,10 +48,10 @@ TEST(SamplePart, NamesAreReadBack) {
 TEST(HeldBy, NamesWhoHoldsASliceAndWhoseValuesAreTerms) {
   // Columns are cut over the last axis; the first has terms, the second copies.
   const Layout layout{.matrix = {2, 2, 2}, .dims = {{}, {{.axes = {2}}}}, .partial = {0}};
-  EXPECT_EQ(HeldBy(layout, 5).group, (RankList{1, 3, 5, 7}));
-  EXPECT_EQ(HeldBy(layout, 5).terms, (RankList{1, 5}));
-  EXPECT_EQ(HeldBy(layout, 2).group, (RankList{0, 2, 4, 6}));
-  EXPECT_EQ(HeldBy(layout, 2).terms, (RankList{0, 4}));
+  EXPECT_EQ(MembersOf(HeldBy(layout).group, 5), (RankList{1, 3, 5, 7}));
+  EXPECT_EQ(MembersOf(HeldBy(layout).terms, 5), (RankList{1, 5}));
+  EXPECT_EQ(MembersOf(HeldBy(layout).group, 2), (RankList{0, 2, 4, 6}));
+  EXPECT_EQ(MembersOf(HeldBy(layout).terms, 2), (RankList{0, 4}));
 }
 
 }  // namespace

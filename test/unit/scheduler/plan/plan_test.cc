@@ -255,7 +255,8 @@ TEST(PlanTest, LogisticRegressionAsText) {
            "logit.bias_add [B, 1] = bias_add(logit.bag, logit.bias) on cpu\n",
            "loss.label [1] = bce_with_logits(logit.bias_add, label) on cpu\n",
            "sum.logit.bias [1] = sum_slices(",
-           "gather.loss.label [2, 1] = gather_slices(loss.label) {number: 0, slices: 2} on cpu "
+           "gather.loss.label [2, 1] = gather_slices(loss.label) {group: 0, number: 0, slices: 2, "
+           "terms: 0} on cpu "
            "each step\n",
            "push wide <- logit.bag.grad\n",
            "loss label = binary_cross_entropy of logit.bias_add -> loss.label\n",

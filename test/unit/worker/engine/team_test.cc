@@ -151,13 +151,14 @@ Trained TrainTeams(const Perceptron& model, const TeamSetting& setting, Step ste
   }
   scheduler::PlanRequest request{job, model.Columns(), setting.slices};
   request.workers = ranks;
-  const auto plans = scheduler::MakePlans(request, [](std::string_view, const Plan&) {});
-  DT_CHECK_MSG(plans.ok(), "{}", ToText(plans.status()));
+  const auto made = scheduler::MakePlans(request, [](std::string_view, const Plan&) {});
+  DT_CHECK_MSG(made.ok(), "{}", ToText(made.status()));
+  const std::vector<Plan> plans = made->All();
   std::vector<std::unique_ptr<Mesh>> meshes = MakeMemoryMesh(ranks, {});
   std::vector<std::unique_ptr<TeamRank>> all;
   for (uint32_t r = 0; r < ranks; ++r) {
     all.push_back(
-        std::make_unique<TeamRank>((*plans)[r % setting.devices], std::move(meshes[r]), setting));
+        std::make_unique<TeamRank>(plans[r % setting.devices], std::move(meshes[r]), setting));
   }
   std::vector<uint32_t> owner(setting.slices);
   for (uint32_t k = 0; k < setting.slices; ++k) owner[k] = (k + 1) % setting.teams;

@@ -94,7 +94,7 @@ TEST_F(ParametersTest, AnotherModelIsNamedAndChangesNothing) {
 TEST_F(ParametersTest, PredictionsNeedNoOptimizerState) {
   ASSERT_TRUE(Parameters(PlanOf({{"w", 5}}, 3)).Save(folder_.path()).ok());
   Plan plan = PlanOf({{"m", 5}, {"w", 5}}, 4);
-  plan.graph.parameters[0].trained = false;
+  plan.graph.parameters[0].state_of = plan.graph.parameters[1].value;
   Parameters loaded(plan);
   const std::vector<float> fresh = loaded.arrays()[0].values;
   EXPECT_FALSE(loaded.Load(folder_.path()).ok());
