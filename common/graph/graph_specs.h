@@ -111,10 +111,12 @@ struct GroupSpec {
   friend bool operator==(const GroupSpec&, const GroupSpec&) = default;
 };
 
-// The positions of a team that hold a value of a slice together, and those whose values are terms
-// of its sum. Indices into Graph::groups; kNone for values that nothing exchanges.
+// Positions of a team by how they hold a value of a slice. Indices into Graph::groups; kNone for
+// values that nothing exchanges.
 struct HeldGroups {
-  GroupIndex group = kNone, terms = kNone;
+  GroupIndex group = kNone;  // Those that hold the same part of it.
+  GroupIndex terms = kNone;  // Those of them whose values are terms of its sum.
+  GroupIndex parts = kNone;  // Those that hold all parts, each part once.
 };
 
 // Several workers have the same elements of a parameter, and each updates some rows of them: part

@@ -308,8 +308,13 @@ HeldTogether HeldBy(const Layout& layout) {
   AxisList free = copies;
   free.insert(free.end(), layout.partial.begin(), layout.partial.end());
   std::ranges::sort(free);
+  AxisList cut;
+  for (AxisIndex axis = 0; axis < layout.matrix.size(); ++axis) {
+    if (std::ranges::find(free, axis) == free.end()) cut.push_back(axis);
+  }
   // Copies add nothing: the first ones are terms.
-  return {{layout.matrix, free, {}}, {layout.matrix, layout.partial, copies}};
+  return {
+      {layout.matrix, free, {}}, {layout.matrix, layout.partial, copies}, {layout.matrix, cut, {}}};
 }
 
 Layout Normalised(Layout layout, const Shape& shape) {

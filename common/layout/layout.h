@@ -124,6 +124,7 @@ DeviceGroups Simplest(const DeviceGroups& groups);
 struct HeldTogether {
   DeviceGroups group;  // The devices with the same slice as this one, ascending.
   DeviceGroups terms;  // The members whose values are the terms of the sum, in their order.
+  DeviceGroups parts;  // Devices with all parts of it, each part once.
 };
 HeldTogether HeldBy(const Layout& layout);
 

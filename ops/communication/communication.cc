@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -74,6 +75,20 @@ Status InferShareRows(InferContext& context) {
   return OkStatus();
 }
 
+// share_norms(x1 [O.p1], …): a number for each row of some parameters, from the workers that update
+// the rows; `sizes` has the rows of each parameter.
+Status InferShareNorms(InferContext& context) {
+  const std::vector<int64_t> sizes = IntsAttr(context.node.attrs, "sizes");
+  DT_TRY_STATUS(ExpectInputs(context, sizes.size()));
+  context.outputs.clear();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    DT_TRY_STATUS(ExpectFloat(context, i));
+    DT_TRY_STATUS(ExpectRank(context, i, 1, "[rows]"));
+    context.outputs.push_back(Output(context.in(i).dtype, {Const(sizes[i])}));
+  }
+  return OkStatus();
+}
+
 // sum_slices with `rows`, the symbol of a parameter's own rows: only they are summed here.
 Status InferSumSlices(InferContext& context) {
   DT_TRY_STATUS(InferSame(context));
@@ -93,6 +108,8 @@ constexpr AttrSpec kInTeam[] = {{.name = "number"},
                                 {.name = "terms"},
                                 {.name = "rows", .type = AttrType::kText}};
 constexpr AttrSpec kShared[] = {{.name = "group"}, {.name = "number"}};
+constexpr AttrSpec kNorms[] = {
+    {.name = "group"}, {.name = "number"}, {.name = "sizes", .type = AttrType::kInts}};
 constexpr AttrSpec kSlices[] = {
     {.name = "number"}, {.name = "slices", .required = true}, {.name = "group"}, {.name = "terms"}};
 constexpr OpSpec kSpecs[] = {
@@ -115,6 +132,13 @@ constexpr OpSpec kSpecs[] = {
      .user_visible = false,
      .attrs = kShared,
      .traits = {.kind = OpKind::kCommunication, .writes = {0}}},
+    {.name = "share_norms",
+     .outputs = kVariableOutputs,
+     .infer = InferShareNorms,
+     .sharding = {.derive = UncutLoops},
+     .user_visible = false,
+     .attrs = kNorms,
+     .traits = {.kind = OpKind::kCommunication}},
     {.name = "sum_slices",
      .infer = InferSumSlices,
      .sharding = {.loops = "*->*"},

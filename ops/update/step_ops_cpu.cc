@@ -9,33 +9,50 @@
 namespace dt {
 namespace {
 
-// The sum of squares of all elements, in float64: partial sums of kGrain elements, in order.
+// The sum of squares in float64, in an order that depends on their number only.
 template <class T>
-double SquaresOf(KernelContext& context, std::span<const T> values) {
-  const std::span<double> parts = Scratch<double>(context, (values.size() + kGrain - 1) / kGrain);
-  context.pool.ParallelFor(values.size(), kGrain, [&](size_t begin, size_t end) {
-    double lanes[8] = {};
-    for (size_t i = begin; i < end; ++i) {
-      lanes[i % 8] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-    }
-    parts[begin / kGrain] = SumOf(lanes, 8);
+double SquaresOf(const T* values, size_t count) {
+  double lanes[8] = {};
+  for (size_t i = 0; i < count; ++i) {
+    lanes[i % 8] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  }
+  return SumOf(lanes, 8);
+}
+
+void RowNorms(KernelContext& context) {
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const T* const x = DataOf<T>(context.in(0));
+    const std::span<T> out = context.out(0).as<T>();
+    const size_t width = out.empty() ? 0 : static_cast<size_t>(context.in(0).size()) / out.size();
+    context.pool.ParallelFor(out.size(), RowGrain(width), [&](size_t begin, size_t end) {
+      for (size_t r = begin; r < end; ++r) {
+        out[r] = static_cast<T>(std::sqrt(SquaresOf(x + r * width, width)));
+      }
+    });
   });
-  double total = 0;
-  for (const double part : parts) total += part;
-  return total;
+}
+
+void JointNorms(KernelContext& context) {
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    for (size_t i = 0; i < context.inputs.size(); ++i) {
+      const std::span<const T> norms = context.in(i).as<T>();
+      context.out(0).as<T>()[i] = static_cast<T>(std::sqrt(SquaresOf(norms.data(), norms.size())));
+    }
+  });
 }
 
 void ClipByGlobalNorm(KernelContext& context) {
   const double clip_norm = FloatAttr(context.node.attrs, "clip_norm", 0);
+  const size_t grads = context.outputs.size();
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     double squares = 0;
-    for (const TensorView& grad : context.inputs) {
-      squares += SquaresOf<T>(context, grad.as<T>());
+    for (size_t i = grads; i < context.inputs.size(); ++i) {
+      const std::span<const T> norms = context.in(i).as<T>();
+      squares += SquaresOf(norms.data(), norms.size());
     }
-    const double norm = std::sqrt(squares);
-    const double limit = clip_norm / (norm + 1e-6);  // Same as PyTorch's clip_grad_norm_.
+    const double limit = clip_norm / (std::sqrt(squares) + 1e-6);  // As PyTorch's clip_grad_norm_.
     const T factor = clip_norm > 0 && limit < 1 ? static_cast<T>(limit) : T(1);
-    for (size_t g = 0; g < context.inputs.size(); ++g) {
+    for (size_t g = 0; g < grads; ++g) {
       const T* from = DataOf<T>(context.in(g));
       T* to = DataOf<T>(context.out(g));
       const auto size = static_cast<size_t>(context.in(g).size());
@@ -43,7 +60,6 @@ void ClipByGlobalNorm(KernelContext& context) {
         for (size_t i = begin; i < end; ++i) to[i] = from[i] * factor;
       });
     }
-    context.outputs.back().as<T>()[0] = static_cast<T>(norm);
   });
 }
 
@@ -74,9 +90,8 @@ void Update(KernelContext& context) {
 }
 
 constexpr NamedKernel kKernels[] = {
-    {"clip_by_global_norm", ClipByGlobalNorm},
-    {"add_l2", AddL2},
-    {"update", Update},
+    {"row_norms", RowNorms}, {"joint_norms", JointNorms}, {"clip_by_global_norm", ClipByGlobalNorm},
+    {"add_l2", AddL2},       {"update", Update},
 };
 
 }  // namespace

@@ -6,6 +6,64 @@
 namespace dt {
 namespace {
 
+// ------------------------------------------------------------------ norms
+
+template <class T>
+struct RowNorm {
+  const T* x;
+  T* out;
+  Count cols;
+  __device__ void operator()(int64_t r, int lane, const CudaRun& run) const {
+    const int64_t width = cols.At(run);
+    double sum = 0;
+    for (int64_t c = lane; c < width; c += kWarp) {
+      const double value = ToFloat(x[r * width + c]);
+      sum += value * value;
+    }
+    sum = WarpSum(sum);
+    if (lane == 0) out[r] = To<T>(static_cast<float>(sqrt(sum)));
+  }
+};
+CudaError RowNorms(const CudaCall& call) {
+  const CudaTensor& x = call.inputs[0];
+  return OnFloat(call, [&]<class T>(T) {
+    ForRows(call, DimOf(x, 0), RowNorm<T>{DataOf<T>(x), DataOf<T>(call.outputs[0]), PerSample(x)});
+  });
+}
+
+template <class T>
+struct SquareOf {
+  const T* x;
+  __device__ double operator()(int64_t i, const CudaRun&) const {
+    const double value = ToFloat(x[i]);
+    return value * value;
+  }
+};
+template <class T>
+struct StoreNorm {
+  T* out;
+  __device__ void operator()(double sum, const CudaRun&) const {
+    out[0] = To<T>(static_cast<float>(sqrt(sum)));
+  }
+};
+size_t JointNormsScratch(const CudaCall& call) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < call.input_count; ++i) {
+    const size_t own = SumElementsBytes(SizeOf(call.inputs[i]));
+    bytes = own > bytes ? own : bytes;
+  }
+  return bytes;
+}
+CudaError JointNorms(const CudaCall& call) {
+  return OnFloat(call, [&]<class T>(T) {
+    for (size_t i = 0; i < call.input_count; ++i) {
+      SumElements(call, SizeOf(call.inputs[i]), static_cast<double*>(call.scratch),
+                  SquareOf<T>{DataOf<T>(call.inputs[i])},
+                  StoreNorm<T>{DataOf<T>(call.outputs[0]) + i});
+    }
+  });
+}
+
 // ------------------------------------------------------------------ clip_by_global_norm
 
 // Number of tensors in one launch, limited by the size of a kernel's arguments.
@@ -24,7 +82,7 @@ __global__ void __launch_bounds__(kThreads)
     SquaresKernel(Tensors<T> of, const CudaRun* run, double* parts) {
   const int k = static_cast<int>(blockIdx.y);
   const int64_t count = of.size[k].At(*run);
-  // Pieces beyond the true size are zeros, because NormKernel adds as many as the capacity has.
+  // Pieces beyond the true size are zeros, because FactorKernel adds as many as the capacity has.
   const int64_t pieces = (of.size[k].extent + kPieceElements - 1) / kPieceElements;
   for (int64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
     const int64_t begin = piece * kPieceElements;
@@ -39,10 +97,9 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// One block computes the norm, and the factor of all gradients.
-template <class T>
+// One block computes the factor of all gradients.
 __global__ void __launch_bounds__(kThreads)
-    NormKernel(const double* parts, int64_t pieces, double clip_norm, float* factor, T* out) {
+    FactorKernel(const double* parts, int64_t pieces, double clip_norm, float* factor) {
   double sum = 0;
   for (int64_t p = threadIdx.x; p < pieces; p += kThreads) sum += parts[p];
   sum = BlockSum(sum);
@@ -50,7 +107,6 @@ __global__ void __launch_bounds__(kThreads)
   const double norm = sqrt(sum);
   const double limit = clip_norm / (norm + 1e-6);  // Same as PyTorch's clip_grad_norm_.
   *factor = clip_norm > 0 && limit < 1 ? static_cast<float>(limit) : 1.0f;
-  out[0] = To<T>(static_cast<float>(norm));
 }
 
 template <class T>
@@ -63,9 +119,10 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// Inputs behind the gradients are norms.
 int64_t PartsOf(const CudaCall& call) {
   int64_t pieces = 0;
-  for (size_t i = 0; i < call.input_count; ++i) {
+  for (size_t i = call.output_count; i < call.input_count; ++i) {
     pieces += (SizeOf(call.inputs[i]).extent + kPieceElements - 1) / kPieceElements;
   }
   return pieces;
@@ -75,21 +132,24 @@ size_t ClipScratch(const CudaCall& call) {
   return static_cast<size_t>(1 + PartsOf(call)) * sizeof(double);
 }
 
-// Calls launch(tensors, their number, elements of the largest) for all inputs, kTensors at a time.
+// Calls launch(tensors, their number, elements of the largest) for inputs, kTensors at a time.
+struct Inputs {
+  size_t begin, end;
+};
 template <class T, class Launch>
-void ForTensors(const CudaCall& call, const Launch& launch) {
+void ForTensors(const CudaCall& call, const Inputs& inputs, const Launch& launch) {
   Tensors<T> of{};
   int used = 0;
   int64_t part = 0, largest = 0;
-  for (size_t i = 0; i < call.input_count; ++i) {
+  for (size_t i = inputs.begin; i < inputs.end; ++i) {
     const Count size = SizeOf(call.inputs[i]);
     of.in[used] = DataOf<T>(call.inputs[i]);
-    of.out[used] = DataOf<T>(call.outputs[i]);
+    of.out[used] = i < call.output_count ? DataOf<T>(call.outputs[i]) : nullptr;
     of.size[used] = size;
     of.first_part[used] = part;
     part += (size.extent + kPieceElements - 1) / kPieceElements;
     largest = size.extent > largest ? size.extent : largest;
-    if (++used < kTensors && i + 1 < call.input_count) continue;
+    if (++used < kTensors && i + 1 < inputs.end) continue;
     launch(of, static_cast<unsigned>(used), largest);
     used = 0;
     largest = 0;
@@ -99,14 +159,15 @@ void ForTensors(const CudaCall& call, const Launch& launch) {
 CudaError ClipByGlobalNorm(const CudaCall& call) {
   auto* const factor = static_cast<float*>(call.scratch);
   auto* const parts = static_cast<double*>(call.scratch) + 1;
+  const Inputs grads{0, call.output_count}, norms{call.output_count, call.input_count};
   return OnFloat(call, [&]<class T>(T) {
-    ForTensors<T>(call, [&](const Tensors<T>& of, unsigned used, int64_t largest) {
+    ForTensors<T>(call, norms, [&](const Tensors<T>& of, unsigned used, int64_t largest) {
       const dim3 grid(BlocksFor(largest, kPieceElements), used);
       LaunchKernel(call, {grid}, SquaresKernel<T>, of, call.run, parts);
     });
-    LaunchKernel(call, {1}, NormKernel<T>, parts, PartsOf(call), FloatAttr(call, "clip_norm", 0),
-                 factor, DataOf<T>(call.outputs[call.output_count - 1]));
-    ForTensors<T>(call, [&](const Tensors<T>& of, unsigned used, int64_t largest) {
+    LaunchKernel(call, {1}, FactorKernel, parts, PartsOf(call), FloatAttr(call, "clip_norm", 0),
+                 factor);
+    ForTensors<T>(call, grads, [&](const Tensors<T>& of, unsigned used, int64_t largest) {
       const dim3 grid(BlocksFor(largest), used);
       LaunchKernel(call, {grid}, ScaleKernel<T>, of, call.run, factor);
     });
@@ -187,6 +248,8 @@ CudaError Update(const CudaCall& call) {
 }
 
 constexpr CudaKernel kKernels[] = {
+    {"row_norms", RowNorms},
+    {"joint_norms", JointNorms, JointNormsScratch},
     {"clip_by_global_norm", ClipByGlobalNorm, ClipScratch},
     {"add_l2", AddL2},
     {"update", Update},

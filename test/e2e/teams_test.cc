@@ -39,7 +39,7 @@ class Teams : public ::testing::Test {
     set.push_back("cluster.servers=" + std::to_string(cluster.servers));
     set.push_back("cluster.workers=" + std::to_string(cluster.workers));
     set.push_back("parallel.data=" + std::to_string(cluster.data));
-    set.push_back("optimizer.clip_norm=0");
+    set.push_back("optimizer.clip_norm=0.5");
     for (std::string& one : set) {
       arguments.push_back("--set");
       arguments.push_back(std::move(one));

@@ -256,7 +256,15 @@ std::vector<Refusal> OtherRefusals() {
        "bce_with_logits_grad: the gradient of the loss must be [1], is [B]"},
       {"mse", {}, {column, wide}, "mse: the label must be [B, 1], is [B, 4]"},
       {"mse_grad", {}, {column}, "mse_grad: takes 3 to 4 inputs, has 1"},
-      {"clip_by_global_norm", {}, {}, "clip_by_global_norm: takes at least 1 inputs, has 0"},
+      {"clip_by_global_norm", {}, {}, "clip_by_global_norm: takes at least 2 inputs, has 0"},
+      {"clip_by_global_norm",
+       {{"grads", int64_t{2}}},
+       {wide, wide},
+       "clip_by_global_norm: 2 of 2 inputs are gradients"},
+      {"row_norms", {}, {{}}, "row_norms: its input has no dimension"},
+      {"joint_norms", {}, {}, "joint_norms: takes at least 1 inputs, has 0"},
+      {"pick", {}, {wide, wide}, "pick: the positions must be [B, 1], is [B, 4]"},
+      {"sample_mean", {}, {wide}, "sample_mean: the column must be [B, 1], is [B, 4]"},
       {"add_l2", {{"l2", 0.1}}, {wide, column}, "add_l2: shapes differ: [B, 4] and [B, 1]"},
       {"update",
        OptimizerAttrs(rowwise),
@@ -429,12 +437,13 @@ TEST(Infer, EachOperatorRefusesAWrongNumberOfInputs) {
   for (const OpSpec* spec : AllOps()) {
     // Nine inputs of one shape suit only operators with any number of inputs.
     const bool any_number = spec->name == "concat" || spec->name == "stack" ||
-                            spec->name == "clip_by_global_norm" || spec->name == "dot";
+                            spec->name == "clip_by_global_norm" || spec->name == "dot" ||
+                            spec->name == "joint_norms";
     // It takes any number of inputs, and the last has another shape.
     if (spec->name == "dot_grad") continue;
     Attrs attrs = OptimizerAttrs({});
     attrs["shape"] = std::vector<int64_t>{1};
-    attrs["axis"] = int64_t{1};
+    attrs["axis"] = attrs["grads"] = int64_t{1};
     const SymShape shape = {B, Const(4)};
     const std::string message =
         MessageFor({std::string(spec->name), attrs, std::vector<SymShape>(9, shape), ""});

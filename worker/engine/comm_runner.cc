@@ -101,7 +101,7 @@ class CommRunner : public NodeRunner {
   Status OpenNode(const Node& node, GroupNode& group) const {
     group.ranks.id = kTeamGroup;
     group.number = static_cast<uint32_t>(IntAttr(node.attrs, "number", 0));
-    if (node.op == "share_rows") return OpenShare(node, group);
+    if (IsOfRows(node)) return OpenShare(node, group);
     const uint32_t first = team_.place.team * context_.plan.devices;
     group.positions = MembersOf(node);
     for (const DeviceIndex position : group.positions) {
@@ -116,6 +116,11 @@ class CommRunner : public NodeRunner {
     }
     group.own = static_cast<uint32_t>(own - group.positions.begin());
     return OkStatus();
+  }
+
+  // Whether workers communicate that have a parameter, each with own rows of it.
+  static bool IsOfRows(const Node& node) {
+    return node.op == "share_rows" || node.op == "share_norms";
   }
 
   // All workers of all teams that have the parameter.
@@ -190,6 +195,40 @@ class CommRunner : public NodeRunner {
         bytes);
   }
 
+  // The own rows of all inputs in one message, and those of the others.
+  Status ShareNorms(const CollectiveCall& call, const GroupNode& group, PreparedNode& prepared) {
+    const auto members = static_cast<int64_t>(group.ranks.size());
+    const auto part = [&](const TensorView& whole, int64_t m) {
+      return EvenPart({0, whole.dim(0)}, members, m);
+    };
+    receive_.clear();
+    size_t all = 0;
+    for (int64_t m = 0; m < members; ++m) {
+      int64_t rows = 0;
+      for (const TensorView& whole : prepared.outputs) rows += part(whole, m).size();
+      receive_.push_back(static_cast<size_t>(rows) * sizeof(float));
+      all += receive_.back();
+    }
+    prepared.scratch.resize(std::max(prepared.scratch.size(), receive_[group.own] + all));
+    const std::span<std::byte> own = std::span(prepared.scratch).first(receive_[group.own]);
+    const std::span<std::byte> packed = std::span(prepared.scratch).subspan(own.size(), all);
+    std::byte* to = own.data();
+    for (const TensorView& in : prepared.inputs) to = std::ranges::copy(BytesOf(in), to).out;
+    DT_TRY_STATUS(team_.communicator->AllGather(call, own, receive_, packed));
+    const std::byte* from = packed.data();
+    for (int64_t m = 0; m < members; ++m) {
+      for (const TensorView& whole : prepared.outputs) {
+        const Range rows = part(whole, m);
+        const auto bytes = static_cast<size_t>(rows.size()) * sizeof(float);
+        if (bytes == 0) continue;
+        std::memcpy(BytesOf(whole).data() + static_cast<size_t>(rows.begin) * sizeof(float), from,
+                    bytes);
+        from += bytes;
+      }
+    }
+    return OkStatus();
+  }
+
   Status RunNode(const Node& node, const GroupNode& group, PreparedNode& prepared,
                  const Pass& pass) {
     const TensorView& in = prepared.inputs[0];
@@ -199,6 +238,7 @@ class CommRunner : public NodeRunner {
                               .slice = SliceOf(pass),
                               .step = pass.run.step};
     if (node.op == "share_rows") return ShareRows(call, group, in);
+    if (node.op == "share_norms") return ShareNorms(call, group, prepared);
     const TensorView& out = prepared.outputs[0];
     const auto dim = static_cast<size_t>(IntAttr(node.attrs, "dim", 0));
     const Graph& graph = context_.plan.graph;

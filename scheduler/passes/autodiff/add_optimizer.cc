@@ -13,6 +13,7 @@ namespace {
 
 // Numbers of communication nodes that run once in a step, after those of slices.
 constexpr int64_t kFirstShared = 32768;
+constexpr int64_t kFirstNorms = 49152;
 // The group of the only position in a team of one.
 constexpr GroupIndex kAlone = 0;
 
@@ -43,7 +44,7 @@ class StepNodes {
     DT_TRY(std::vector<ValueIndex> grads, Sums(trained));
     DT_TRY_STATUS(Gathers());
     DT_TRY_STATUS(Regularise(trained, grads));
-    DT_TRY_STATUS(Clip(grads));
+    DT_TRY_STATUS(Clip(trained, grads));
     for (size_t i = 0; i < trained.size(); ++i) {
       if (servers_update_) {
         Push(trained[i].value, grads[i]);
@@ -133,7 +134,7 @@ class StepNodes {
   }
   // Who in the team holds the value of a slice.
   HeldGroups HeldBy(ValueIndex value) const {
-    return held_.empty() ? HeldGroups{kAlone, kAlone} : held_[value];
+    return held_.empty() ? HeldGroups{kAlone, kAlone, kAlone} : held_[value];
   }
   Attrs HeldAttrs(ValueIndex value) const {
     const HeldGroups held = HeldBy(value);
@@ -167,22 +168,64 @@ class StepNodes {
     return OkStatus();
   }
 
-  Status Clip(std::vector<ValueIndex>& grads) {
+  // The norm is that of all gradients, whoever has which part or rows of them. It is the norm of
+  // the norms of rows, so that it does not depend on who updates which rows.
+  Status Clip(const std::vector<ParameterSpec>& trained, std::vector<ValueIndex>& grads) {
     if (config_.clip_norm == 0 || grads.empty()) return OkStatus();
-    if (!graph_.parts.empty()) {
-      return WithHint(NotYet("optimizer.clip_norm with parallel.optimizer.shard"),
-                      "leave out one of them");
+    std::vector<ValueIndex> inputs = grads, norms;
+    for (size_t i = 0; i < trained.size(); ++i) {
+      DT_TRY(norms.emplace_back(), Step("row_norms", "norms." + NameOf(trained[i]), {grads[i]}));
     }
-    if (std::ranges::any_of(graph_.parameters,
-                            [](const ParameterSpec& p) { return !p.whole.empty(); })) {
-      return WithHint(NotYet("optimizer.clip_norm with weights that are cut over workers"),
-                      "cut nodes by samples only, or leave out clip_norm");
+    DT_TRY_STATUS(ShareNorms(trained, norms));
+    DT_TRY_STATUS(GatherNorms(trained, norms));
+    inputs.insert(inputs.end(), norms.begin(), norms.end());
+    const Attrs attrs = {{"clip_norm", double{config_.clip_norm}}, {"grads", std::ssize(grads)}};
+    DT_TRY(grads, Append("clip_by_global_norm", "clip", std::move(inputs), attrs, grads.size()));
+    return OkStatus();
+  }
+
+  // Makes norms of own rows those of all rows: one communication for each group.
+  Status ShareNorms(const std::vector<ParameterSpec>& trained, std::vector<ValueIndex>& norms) {
+    std::map<GroupIndex, std::vector<size_t>> of_group;
+    for (size_t i = 0; i < trained.size(); ++i) {
+      if (const PartSpec* const part = PartOf(trained[i])) of_group[part->group].push_back(i);
     }
-    DT_TRY(std::vector<ValueIndex> outputs,
-           Append("clip_by_global_norm", "clip", grads, {{"clip_norm", double{config_.clip_norm}}},
-                  grads.size() + 1));
-    outputs.pop_back();  // The norm.
-    grads = std::move(outputs);
+    for (const auto& [group, members] : of_group) {
+      std::vector<ValueIndex> inputs;
+      std::vector<int64_t> sizes;
+      for (const size_t i : members) {
+        inputs.push_back(norms[i]);
+        sizes.push_back(graph_.value(trained[i].value).shape[0].times);
+      }
+      DT_TRY(const std::vector<ValueIndex> all,
+             Append("share_norms", fmt::format("share.norms{}", group), std::move(inputs),
+                    {{"group", int64_t{group}}, {"number", next_norms_++}, {"sizes", sizes}},
+                    members.size()));
+      for (size_t k = 0; k < members.size(); ++k) norms[members[k]] = all[k];
+    }
+    return OkStatus();
+  }
+
+  // Replaces the norms of parameters that are cut over a team by those of all parts.
+  Status GatherNorms(const std::vector<ParameterSpec>& trained, std::vector<ValueIndex>& norms) {
+    std::map<GroupIndex, std::vector<ValueIndex>> of_group;
+    std::vector<ValueIndex> whole;
+    for (size_t i = 0; i < trained.size(); ++i) {
+      const bool cut = !trained[i].whole.empty();
+      (cut ? of_group[held_[trained[i].grad].parts] : whole).push_back(norms[i]);
+    }
+    for (const auto& [group, parts] : of_group) {
+      DT_TRY(const ValueIndex joint,
+             Step("joint_norms", fmt::format("norms.parts{}", group), parts));
+      const int64_t members = std::ssize(graph_.groups[group].members);
+      DT_TRY(whole.emplace_back(), Step("all_gather", fmt::format("gather.parts{}", group), {joint},
+                                        {{"group", int64_t{group}},
+                                         {"axes", std::vector<int64_t>{members}},
+                                         {"dim", int64_t{0}},
+                                         {"number", next_norms_++}}));
+      graph_.values[whole.back()].shape = {Const(members * std::ssize(parts))};
+    }
+    norms = std::move(whole);
     return OkStatus();
   }
 
@@ -310,6 +353,7 @@ class StepNodes {
   const bool joined_;  // False if a worker's gradients need no sum with others.
   const uint32_t workers_;
   const std::vector<HeldGroups>& held_;
+  int64_t next_norms_ = kFirstNorms;  // The number of the next communication of norms.
   std::vector<Running> running_;
   int64_t buckets_ = 0;                 // Number of buckets; rows of tables are joined in one more.
   std::map<Attrs, int64_t> bucket_of_;  // By holders: their last bucket.

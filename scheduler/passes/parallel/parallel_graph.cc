@@ -290,7 +290,7 @@ class Writer {
     const auto find = [this](ValueIndex v) {
       if (v == kNone || made_.held[v].group != kNone) return;
       const HeldTogether held = HeldBy(made_.layouts[v]);
-      made_.held[v] = {NumberOf(held.group), NumberOf(held.terms)};
+      made_.held[v] = {NumberOf(held.group), NumberOf(held.terms), NumberOf(held.parts)};
     };
     for (const LossSpec& loss : made_.graph.losses) find(loss.loss);
     for (const ParameterSpec& p : made_.graph.parameters) find(p.grad);

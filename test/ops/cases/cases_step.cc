@@ -54,8 +54,13 @@ std::vector<OpCase> StepCases() {
   std::vector<OpCase> cases;
   const Dim n = Const(700), k = Const(3), c = Const(5);
   for (const double limit : {0.0, 0.5, 1e6}) {
-    cases.push_back(StepCase("clip_by_global_norm", {{"clip_norm", limit}}, {{n}, {k, c}, {n, k}}));
+    cases.push_back(StepCase("clip_by_global_norm", {{"clip_norm", limit}, {"grads", int64_t{3}}},
+                             {{n}, {k, c}, {n, k}, {n}, {k}}));
   }
+  for (const SymShape& shape : {SymShape{n}, SymShape{k, n}, SymShape{n, k, c}}) {
+    cases.push_back(StepCase("row_norms", {}, {shape}));
+  }
+  cases.push_back(StepCase("joint_norms", {}, {{n}, {k}}));
   cases.push_back(StepCase("add_l2", {{"l2", 0.25}}, {{n}, {n}}));
   cases.push_back(StepCase("batch_norm_running", {{"momentum", 0.3}},
                            {{c}, {c}, {k, c}, {k, c}, {k, Const(1)}}));

@@ -19,6 +19,7 @@ namespace {
 struct TeamSetting {
   uint32_t devices = 1, teams = 1, slices = 1;
   bool shard = false, overlap = true;
+  float clip_norm = 0;
   FusionConfig fusion = {};
   std::vector<std::pair<std::string, std::string>> cuts = {};
 };
@@ -146,6 +147,7 @@ Trained TrainTeams(const Perceptron& model, const TeamSetting& setting, Step ste
   job.parallel.data = setting.teams;
   job.parallel.optimizer = {.on = setting.shard, .threshold_bytes = 0};
   job.parallel.fusion = setting.fusion;
+  job.optimizer.clip_norm = setting.clip_norm;
   for (const auto& [match, strategy] : setting.cuts) {
     job.parallel.cut.push_back({.match = match, .strategy = *ParseStrategy(strategy), .out = {}});
   }
@@ -202,9 +204,13 @@ TEST(Team, NoBitDependsOnTheNumberOfTeams) {
   const Perceptron model;
   for (const auto& cuts : {decltype(kTwoCuts)(), kTwoCuts, kClassCuts}) {
     const uint32_t devices = cuts.empty() ? 3 : 2;
-    const TeamSetting one{.devices = devices, .slices = 4, .cuts = cuts};
+    // The norm of all gradients is above this in every step.
+    const TeamSetting one{.devices = devices, .slices = 4, .clip_norm = 0.02f, .cuts = cuts};
     const Trained first = TrainTeams(model, one, 6);
     EXPECT_LT(first.losses.back(), first.losses.front());
+    TeamSetting unclipped = one;
+    unclipped.clip_norm = 0;
+    EXPECT_NE(TrainTeams(model, unclipped, 6).whole, first.whole);
     for (const uint32_t teams : {1, 2, 3, 4}) {
       for (const bool shard : {false, true}) {
         TeamSetting other = one;
