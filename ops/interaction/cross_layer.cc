@@ -43,10 +43,18 @@ Status CrossLayerGradient(GradientContext& context) {
   return OkStatus();
 }
 
+void CrossLayerByParts(PartsContext& context) {
+  const std::vector<ValueIndex> in = context.node().inputs;
+  const ValueIndex product = context.Add("matmul", {in[1], in[2]});
+  const ValueIndex crossed = context.Add("mul", {in[0], product});
+  context.Add("add", {context.Add("add", {crossed, in[3]}), in[1]});
+}
+
 constexpr OpSpec kSpecs[] = {
     {.name = "cross_layer",
      .infer = InferCrossLayer,
      .gradient = CrossLayerGradient,
+     .by_parts = CrossLayerByParts,
      .sharding = {.loops = "bD,bD,D1,D->bD"},
      .user_visible = false},
     {.name = "cross_layer_grad",

@@ -207,6 +207,25 @@ TEST(ParallelGraph, NodesByParts) {
   }
 }
 
+// The features of cross layers, each of which has a product with all of them.
+TEST(ParallelGraph, FeaturesOfCrossLayers) {
+  const JobConfig job = TinyJob({TinyNode("a", "dense", {"I1"}, {{"units", int64_t{10}}}),
+                                 TinyNode("x", "cross", {"a"}, {{"layers", int64_t{3}}}),
+                                 TinyNode("c", "dense", {"x"}, {{"units", int64_t{1}}})});
+  Equality equality(job, 7);
+  const std::vector<std::string> layers = NodesOf(equality.graph(), "cross_layer");
+  ASSERT_EQ(layers.size(), 3U);
+  for (const uint32_t columns : {2U, 3U, 4U}) {
+    for (const uint32_t rows : {1U, 2U}) {
+      Strategies strategies;
+      for (const std::string& layer : layers) strategies[layer] = Strategy{{{rows}, {columns}}};
+      const auto communication = equality.Expect(rows * columns, strategies);
+      if (HasFailure()) return;
+      EXPECT_GE(communication.at("all_reduce"), 6U);
+    }
+  }
+}
+
 // The classes of a cross entropy are divided, as a large vocabulary is, over devices that also
 // divide the samples.
 TEST(ParallelGraph, ClassesOfACrossEntropy) {
