@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/base/clock.h"
+#include "common/base/pause.h"
 #include "test/support/scratch_folder.h"
 #include "test/unit/worker/collective/operations.h"
 
@@ -33,12 +33,8 @@ void Write(const std::string& path, const std::string& text) {
 }
 
 bool Appears(const std::string& path, Duration timeout) {
-  const TimePoint deadline = SystemClock().Now() + timeout;
-  while (!std::filesystem::exists(path)) {
-    if (SystemClock().Now() > deadline) return false;
-    usleep(std::chrono::duration_cast<std::chrono::microseconds>(kPoll).count());
-  }
-  return true;
+  return PollUntil(SystemClock().Now() + timeout, kPoll,
+                   [&] { return std::filesystem::exists(path); });
 }
 
 // Where processes find each other: a file for each key.
