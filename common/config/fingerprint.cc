@@ -250,6 +250,7 @@ constexpr Fact<JobConfig> kJobFacts[] = {
     {"train.early_stop", "patience", EarlyStop<&EarlyStopConfig::patience>},
     {"parallel", "data", Member<&JobConfig::parallel, &ParallelConfig::data>},
     {"parallel", "all_to_all", Member<&JobConfig::parallel, &ParallelConfig::all_to_all>},
+    {"parallel", "wire", Member<&JobConfig::parallel, &ParallelConfig::wire>},
     {"parallel.optimizer", "shard",
      Member<&JobConfig::parallel, &ParallelConfig::optimizer, &ShardConfig::on>},
     {"parallel.optimizer", "threshold",

@@ -82,6 +82,7 @@ struct ParallelConfig {
   bool all_to_all = true;
   ShardConfig optimizer;
   FusionConfig fusion;
+  std::string wire = "fp32";  // Or bf16: how gradients travel.
 };
 
 struct JobConfig {

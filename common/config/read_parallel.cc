@@ -113,6 +113,7 @@ void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
   for (const auto& item : in.Items("cut")) ReadCutRule(item.map, parallel);
   in.Read("all_to_all", parallel.all_to_all);
   ReadFusion(in, parallel.fusion);
+  in.Read("wire", parallel.wire);
   const MapReader optimizer = in.Sub("optimizer");
   optimizer.Read("shard", parallel.optimizer.on);
   optimizer.Read("threshold", parallel.optimizer.threshold_bytes);

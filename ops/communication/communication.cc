@@ -102,11 +102,12 @@ Status InferSumSlices(InferContext& context) {
 }
 
 // `group`: the number of the group of positions that hold the value together, which get the result;
-// `terms`: of those of them that hold a term of it.
+// `terms`: of those of them that hold a term of it. `wire`: bf16, if terms and sums travel so.
 constexpr AttrSpec kInTeam[] = {{.name = "number"},
                                 {.name = "group"},
                                 {.name = "terms"},
-                                {.name = "rows", .type = AttrType::kText}};
+                                {.name = "rows", .type = AttrType::kText},
+                                {.name = "wire", .type = AttrType::kText}};
 constexpr AttrSpec kShared[] = {{.name = "group"}, {.name = "number"}};
 constexpr AttrSpec kNorms[] = {
     {.name = "group"}, {.name = "number"}, {.name = "sizes", .type = AttrType::kInts}};

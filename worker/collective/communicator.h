@@ -48,7 +48,7 @@ struct CollectiveCall {
 enum class Reduction : uint8_t { kSum, kMax };
 struct Reduce {
   Reduction how = Reduction::kSum;
-  DType dtype = DType::kF32;  // kF32 or kF64.
+  DType dtype = DType::kF32;  // kF32 or kF64; kBf16 for sums, added in fp32 and then rounded.
 };
 
 // Terms of a sum, all of one size, of which a member may have several or none.

@@ -116,7 +116,7 @@ class Rendezvous {
 
 struct GlooOptions {
   uint32_t rank = 0, size = 1;
-  std::string host = "127.0.0.1";  // Address of this rank's interface.
+  std::string host = "127.0.0.1";  // Address of this rank's interface, for TCP.
   std::string prefix;              // Prefix of keys in the rendezvous; another one for each call.
   MeshLimits limits = {};
 };
@@ -125,5 +125,9 @@ struct GlooOptions {
 // rank, or the status that interrupted it.
 // If SIGPIPE would end the process, the process ignores it from then on.
 Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const GlooOptions& options);
+
+// Connects through memory if all ranks are on one host, else as ConnectGlooMesh does. Errors: those
+// of ConnectGlooMesh.
+Result<std::unique_ptr<Mesh>> ConnectMesh(Rendezvous& rendezvous, const GlooOptions& options);
 
 }  // namespace dt::worker

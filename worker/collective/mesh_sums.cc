@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "common/base/check.h"
+#include "common/base/float_formats.h"
 
 namespace dt::worker {
 namespace {
@@ -44,9 +45,30 @@ void JoinTerms(const Reduce& reduce, const std::byte* a, const std::byte* b,
   JoinOf<float>(reduce.how, a, b, out);
 }
 
+// Adds bf16 terms in fp32, in their order, and rounds the sum.
+template <class TermOf>
+void AddBf16(size_t count, const TermOf& term_of, std::span<std::byte> out) {
+  constexpr size_t kBlock = 256;
+  const size_t elements = out.size() / sizeof(uint16_t);
+  for (size_t begin = 0; begin < elements; begin += kBlock) {
+    float sums[kBlock] = {};
+    const size_t n = std::min(kBlock, elements - begin);
+    for (size_t t = 0; t < count; ++t) {
+      const auto* const term = reinterpret_cast<const uint16_t*>(term_of(t)) + begin;
+      for (size_t i = 0; i < n; ++i)
+        sums[i] = t == 0 ? FromBf16(term[i]) : sums[i] + FromBf16(term[i]);
+    }
+    EncodeRow(FloatFormat::kBf16, std::span(sums, n), out.data() + begin * sizeof(uint16_t));
+  }
+}
+
 // out = term_of(0) + term_of(1) + …
 template <class TermOf>
 void AddTerms(const Reduce& reduce, size_t count, const TermOf& term_of, std::span<std::byte> out) {
+  if (reduce.dtype == DType::kBf16) {
+    DT_CHECK(reduce.how == Reduction::kSum);
+    return AddBf16(count, term_of, out);
+  }
   const std::byte* sum = term_of(0);
   for (size_t t = 1; t < count; ++t) {
     JoinTerms(reduce, sum, term_of(t), out);

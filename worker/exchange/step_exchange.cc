@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "common/base/float_formats.h"
 #include "worker/exchange/finite_checks.h"
 
 namespace dt::worker {
@@ -53,6 +54,9 @@ Status StepExchange::OpenBucket(const Subgraph& subgraph) {
   bucket.gathered =
       Floats(bucket.gathered_memory, plan_.slices * packs.terms() * packs.gather_floats());
   std::ranges::fill(bucket.summed, 0.0f);
+  bucket.bf16 = std::ranges::any_of(subgraph.nodes, [this](NodeIndex n) {
+    return TextAttr(plan_.graph.nodes[n].attrs, "wire", "fp32") == "bf16";
+  });
   return OkStatus();
 }
 
@@ -174,12 +178,39 @@ void StepExchange::CopyAgain(Bucket& bucket) const {
 
 Status StepExchange::Sum(const CollectiveCall& call, const TeamLink& team, Bucket& bucket) {
   if (bucket.summed.empty()) return OkStatus();
+  if (bucket.bf16) return SumInBf16(call, team, bucket);
   bucket.terms.clear();
   for (const std::span<const float>& pack : bucket.packs.sums()) {
     bucket.terms.push_back(std::as_bytes(pack));
   }
   return team.communicator->ReduceTerms(call, {}, {bucket.owner, bucket.terms, bucket.ranges},
                                         std::as_writable_bytes(bucket.summed));
+}
+
+// The same with all terms rounded first, the own ones too, so that sums do not depend on who adds.
+Status StepExchange::SumInBf16(const CollectiveCall& call, const TeamLink& team, Bucket& bucket) {
+  const std::span<const std::span<const float>> packs = bucket.packs.sums();
+  const size_t bytes = bucket.summed.size() * sizeof(uint16_t);
+  const auto own = std::ranges::count_if(packs, [](const auto& pack) { return !pack.empty(); });
+  auto* const memory =
+      static_cast<std::byte*>(bucket.wire_memory.Reserve((static_cast<size_t>(own) + 1) * bytes));
+  std::byte* to = memory;
+  bucket.terms.clear();
+  for (const std::span<const float>& pack : packs) {
+    bucket.terms.emplace_back();
+    if (pack.empty()) continue;
+    EncodeRow(FloatFormat::kBf16, pack, to);
+    bucket.terms.back() = {to, bytes};
+    to += bytes;
+  }
+  std::vector<Terms::Range>& ranges = bucket.ranges;
+  for (Terms::Range& range : ranges) range.begin /= 2, range.end /= 2;
+  const std::span<std::byte> sums(to, bytes);
+  if (!ranges.empty()) std::ranges::fill(sums, std::byte{0});
+  DT_TRY_STATUS(team.communicator->ReduceTerms(call, {.dtype = DType::kBf16},
+                                               {bucket.owner, bucket.terms, ranges}, sums));
+  DecodeRow(FloatFormat::kBf16, sums.data(), bucket.summed);
+  return OkStatus();
 }
 
 Status StepExchange::Gather(const CollectiveCall& call, const TeamLink& team, Bucket& bucket) {

@@ -53,6 +53,8 @@ class StepExchange {
     SlicePacks packs;
     AlignedBuffer summed_memory, gathered_memory;
     std::span<float> summed, gathered;  // gathered: [terms of all slices, floats of one].
+    bool bf16 = false;                  // Sums travel in bf16.
+    AlignedBuffer wire_memory;          // By own term the pack in bf16, then the sums.
     RankGroup members;
     std::vector<uint32_t> owner;  // By term of all slices: the member.
     std::vector<std::span<const std::byte>> terms;
@@ -73,6 +75,7 @@ class StepExchange {
   void FindMembers(const TeamLink& team, Bucket& bucket) const;
   void CopyAgain(Bucket& bucket) const;
   Status Sum(const CollectiveCall& call, const TeamLink& team, Bucket& bucket);
+  Status SumInBf16(const CollectiveCall& call, const TeamLink& team, Bucket& bucket);
   Status Gather(const CollectiveCall& call, const TeamLink& team, Bucket& bucket);
   void SpreadResults(const Bucket& bucket, Bindings& bindings) const;
 

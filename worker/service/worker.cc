@@ -21,11 +21,11 @@ class WorkerRole : public Worker {
   Status Run(std::stop_token stop) override {
     const auto connect = [this](const View& view, uint32_t rank, const MeshLimits& limits) {
       ControlRendezvous rendezvous(*link_);
-      return ConnectGlooMesh(rendezvous, {.rank = rank,
-                                          .size = static_cast<uint32_t>(view.workers.size()),
-                                          .host = options_.host,
-                                          .prefix = fmt::format("mesh/{}", view.generation.value()),
-                                          .limits = limits});
+      return ConnectMesh(rendezvous, {.rank = rank,
+                                      .size = static_cast<uint32_t>(view.workers.size()),
+                                      .host = options_.host,
+                                      .prefix = fmt::format("mesh/{}", view.generation.value()),
+                                      .limits = limits});
     };
     return RunWorker({.options = options_,
                       .link = *link_,

@@ -86,6 +86,9 @@ inline constexpr KeySpec kRunKeys[] = {
      "How gradients are joined into buckets that are exchanged while the backward pass goes on: "
      "auto, the size of a full bucket (4MiB), or the numbers of the gradients, in the order of the "
      "backward pass, at which a new one begins ([4, 9])."},
+    {"parallel", "wire", kChoice, kRun, "fp32|bf16", 0, 0, "fp32", "",
+     "How gradients of weights travel between workers. bf16: half of the bytes; each slice's "
+     "gradient and their sum are rounded, and the sum is computed in fp32."},
     {"parallel", "strategy", kChoice, kRun, "auto|propagate|dynamic|recursive|manual", 0, 0, "auto",
      "auto", "How strategies of operators are searched."},
     {"parallel", "optimizer", kMap, kInside, "parallel.optimizer", 0, 0, "", "",

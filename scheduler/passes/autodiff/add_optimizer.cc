@@ -109,6 +109,7 @@ class StepNodes {
       buckets_ = std::max(buckets_, int64_t{numbers[i]} + 1);
       if (IsShared(trained[i])) attrs["rows"] = AddPart(trained[i]);
       attrs["number"] = int64_t{numbers[i]};
+      if (job_.parallel.wire == "bf16") attrs["wire"] = job_.parallel.wire;
       DT_TRY(grads[i],
              Step("sum_slices", "sum." + NameOf(trained[i]), {grads[i]}, std::move(attrs)));
     }

@@ -151,6 +151,7 @@ const KeyCase kCases[] = {
     {"parallel.data", "parallel.data=1", {"cluster.workers=2"}},
     {"parallel.all_to_all", "parallel.all_to_all=false"},
     {"parallel.fusion", "parallel.fusion=4MiB"},
+    {"parallel.wire", "parallel.wire=bf16"},
     {"parallel.optimizer.shard", "parallel.optimizer.shard=true"},
     {"parallel.optimizer.threshold", "parallel.optimizer.threshold=1KiB"},
     {"parallel.cut.0.match", "parallel.cut.0.match=wide", kCut},

@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/float_formats.h"
 #include "common/base/philox.h"
 #include "test/unit/worker/collective/mesh_ranks.h"
 #include "test/unit/worker/collective/operations.h"
@@ -237,6 +238,39 @@ TEST_P(CommunicatorTest, SumsOfTermsHaveTheBitsOfALoop) {
   }
 }
 
+// Terms of 16 bits are added in fp32, and only the sum is rounded.
+TEST_P(CommunicatorTest, SumsOfBf16TermsAreThoseOfFp32Rounded) {
+  constexpr uint32_t kTerms = 5;
+  for (const size_t n : {size_t{7}, size_t{3001}, size_t{700001}}) {
+    const auto term_of = [n](uint32_t t) {
+      std::vector<uint16_t> term(n);
+      EncodeRow(FloatFormat::kBf16, OfRank(t, n), reinterpret_cast<std::byte*>(term.data()));
+      return term;
+    };
+    std::vector<float> sum(n, 0.0f);
+    for (uint32_t t = 0; t < kTerms; ++t) {
+      const std::vector<uint16_t> term = term_of(t);
+      for (size_t i = 0; i < n; ++i) sum[i] += FromBf16(term[i]);
+    }
+    std::vector<uint16_t> want(n);
+    EncodeRow(FloatFormat::kBf16, sum, reinterpret_cast<std::byte*>(want.data()));
+    OnMembers([&](Communicator& communicator, const CollectiveCall& call) {
+      const uint32_t me = call.group.PositionOf(communicator.rank());
+      std::vector<uint32_t> owner;
+      std::vector<std::vector<uint16_t>> own(kTerms);
+      std::vector<std::span<const std::byte>> bytes(kTerms);
+      for (uint32_t t = 0; t < kTerms; ++t) {
+        owner.push_back(t % call.group.size());
+        if (owner[t] == me) bytes[t] = Bytes(own[t] = term_of(t));
+      }
+      std::vector<uint16_t> out(n);
+      const Reduce reduce{.dtype = DType::kBf16};
+      ASSERT_TRUE(communicator.ReduceTerms(call, reduce, {owner, bytes}, Writable(out)).ok());
+      EXPECT_EQ(out, want);
+    });
+  }
+}
+
 TEST_P(CommunicatorTest, NobodyPassesABarrierBeforeAllAreThere) {
   std::map<uint32_t, std::atomic<uint32_t>> entered;
   for (uint32_t group = 1; group <= 4; ++group) entered[group] = 0;
@@ -256,7 +290,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(MeshCase{MeshKind::kMemory, 1}, MeshCase{MeshKind::kMemory, 2},
                       MeshCase{MeshKind::kMemory, 3}, MeshCase{MeshKind::kMemory, 8},
                       MeshCase{MeshKind::kGloo, 2}, MeshCase{MeshKind::kGloo, 3},
-                      MeshCase{MeshKind::kGloo, 4}, MeshCase{MeshKind::kGloo, 8}),
+                      MeshCase{MeshKind::kGloo, 4}, MeshCase{MeshKind::kGloo, 8},
+                      MeshCase{MeshKind::kShared, 2}, MeshCase{MeshKind::kShared, 3},
+                      MeshCase{MeshKind::kShared, 4}, MeshCase{MeshKind::kShared, 8}),
     NameOfCase);
 
 // ------------------------------------------------------------ peers that fail
@@ -332,7 +368,8 @@ TEST_P(LostMemberTest, WhoGivesUpWaitsNoLonger) {
 
 INSTANTIATE_TEST_SUITE_P(Meshes, LostMemberTest,
                          ::testing::Values(MeshCase{MeshKind::kMemory, 3},
-                                           MeshCase{MeshKind::kGloo, 3}),
+                                           MeshCase{MeshKind::kGloo, 3},
+                                           MeshCase{MeshKind::kShared, 3}),
                          NameOfCase);
 
 // One rank leaves a call out: the next one, of another node, is not mistaken for it.

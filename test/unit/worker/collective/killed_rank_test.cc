@@ -1,5 +1,5 @@
 // Goal: when a process is killed in the middle of a collective, every other one ends in time and
-// names it. Method: three processes repeat each collective over Gloo's mesh until one of them gets
+// names it. Method: three processes repeat each collective until one of them gets
 // SIGKILL. It forks, so no thread may run before.
 #include <csignal>
 #include <filesystem>
@@ -59,11 +59,14 @@ class FileRendezvous : public Rendezvous {
 };
 
 // A process of its own: repeats the operation until it fails, and writes down why.
-void Repeat(const std::string& folder, uint32_t rank, const NamedOperation& operation) {
+void Repeat(const std::string& folder, uint32_t rank, bool shared,
+            const NamedOperation& operation) {
   FileRendezvous rendezvous(folder);
   const std::string own = folder + "/" + std::to_string(rank);
-  Result<std::unique_ptr<Mesh>> mesh = ConnectGlooMesh(
-      rendezvous, {.rank = rank, .size = kRanks, .prefix = "g0", .limits = {.timeout = kTimeout}});
+  const GlooOptions options = {
+      .rank = rank, .size = kRanks, .prefix = "g0", .limits = {.timeout = kTimeout}};
+  Result<std::unique_ptr<Mesh>> mesh =
+      shared ? ConnectMesh(rendezvous, options) : ConnectGlooMesh(rendezvous, options);
   if (!mesh.ok()) return Write(own, ToText(mesh.status()));
   const std::unique_ptr<Communicator> communicator = MakeMeshCommunicator(**mesh);
   const RankGroup all = RankGroup::All(kRanks);
@@ -75,7 +78,11 @@ void Repeat(const std::string& folder, uint32_t rank, const NamedOperation& oper
   Write(own, ToText(status));
 }
 
-TEST(KilledRank, IsNamedByAllOthersInEveryCollective) {
+class KilledRank : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Meshes, KilledRank, ::testing::Bool(),
+                         [](const auto& test) { return test.param ? "SharedMemory" : "Gloo"; });
+
+TEST_P(KilledRank, IsNamedByAllOthersInEveryCollective) {
   for (const NamedOperation& operation : Operations(kRanks)) {
     SCOPED_TRACE(operation.name);
     const test::ScratchFolder folder;
@@ -84,7 +91,7 @@ TEST(KilledRank, IsNamedByAllOthersInEveryCollective) {
       const pid_t process = fork();
       ASSERT_GE(process, 0);
       if (process == 0) {
-        Repeat(folder.path(), r, operation);
+        Repeat(folder.path(), r, GetParam(), operation);
         _exit(0);
       }
       processes.push_back(process);

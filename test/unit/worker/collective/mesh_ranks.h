@@ -1,4 +1,4 @@
-// Ranks on threads of one process, over a mesh in memory or Gloo's.
+// Ranks on threads of one process, over a mesh in memory, Gloo's, or that of processes of one host.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,14 @@
 
 namespace dt::worker {
 
-enum class MeshKind { kMemory, kGloo };
+enum class MeshKind { kMemory, kGloo, kShared };
 struct MeshCase {
   MeshKind kind;
   uint32_t ranks;
 };
 inline std::string NameOfCase(const ::testing::TestParamInfo<MeshCase>& test) {
-  return (test.param.kind == MeshKind::kGloo ? "Gloo" : "Memory") +
-         std::to_string(test.param.ranks);
+  const char* const kinds[] = {"Memory", "Gloo", "Shared"};
+  return kinds[static_cast<size_t>(test.param.kind)] + std::to_string(test.param.ranks);
 }
 
 // Runs `body` with every rank's mesh on its own thread.
@@ -33,9 +33,11 @@ inline void OnMeshes(const MeshCase& c, const MeshLimits& limits,
   for (uint32_t r = 0; r < c.ranks; ++r) {
     threads.emplace_back([&, r] {
       std::unique_ptr<Mesh> mesh = std::move(memory[r]);
-      if (c.kind == MeshKind::kGloo) {
-        auto connected = ConnectGlooMesh(
-            rendezvous, {.rank = r, .size = c.ranks, .prefix = "g0", .limits = limits});
+      if (c.kind != MeshKind::kMemory) {
+        const GlooOptions options = {.rank = r, .size = c.ranks, .prefix = "g0", .limits = limits};
+        // All ranks are on this host.
+        auto connected = c.kind == MeshKind::kShared ? ConnectMesh(rendezvous, options)
+                                                     : ConnectGlooMesh(rendezvous, options);
         ASSERT_TRUE(connected.ok()) << ToText(connected.status());
         mesh = *std::move(connected);
       }

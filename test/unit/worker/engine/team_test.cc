@@ -20,6 +20,7 @@ struct TeamSetting {
   uint32_t devices = 1, teams = 1, slices = 1;
   bool shard = false, overlap = true;
   float clip_norm = 0;
+  std::string wire = "fp32";
   FusionConfig fusion = {};
   std::vector<std::pair<std::string, std::string>> cuts = {};
 };
@@ -148,6 +149,7 @@ Trained TrainTeams(const Perceptron& model, const TeamSetting& setting, Step ste
   job.parallel.optimizer = {.on = setting.shard, .threshold_bytes = 0};
   job.parallel.fusion = setting.fusion;
   job.optimizer.clip_norm = setting.clip_norm;
+  job.parallel.wire = setting.wire;
   for (const auto& [match, strategy] : setting.cuts) {
     job.parallel.cut.push_back({.match = match, .strategy = *ParseStrategy(strategy), .out = {}});
   }
@@ -226,6 +228,30 @@ TEST(Team, NoBitDependsOnTheNumberOfTeams) {
       }
     }
   }
+}
+
+// Terms are rounded before they are added, whoever has them, so that no bit depends on the teams.
+TEST(Team, GradientsTravelInBf16) {
+  const Perceptron model;
+  TeamSetting one{.devices = 2, .slices = 4, .wire = "bf16", .cuts = kTwoCuts};
+  const Trained first = TrainTeams(model, one, 6);
+  for (const uint32_t teams : {2, 3}) {
+    for (const bool shard : {false, true}) {
+      TeamSetting other = one;
+      other.teams = teams;
+      other.shard = shard;
+      if (teams == 3) other.fusion = {.bytes = 400, .begins = {}};
+      const Trained again = TrainTeams(model, other, 6);
+      EXPECT_EQ(again.whole, first.whole) << teams << (shard ? " shared" : "");
+      EXPECT_EQ(again.losses, first.losses);
+    }
+  }
+  TeamSetting exact = one;
+  exact.wire = "fp32";
+  const Trained fp32 = TrainTeams(model, exact, 6);
+  EXPECT_NE(fp32.whole, first.whole);
+  EXPECT_EQ(fp32.losses.front(), first.losses.front());
+  EXPECT_NEAR(fp32.losses.back(), first.losses.back(), 0.01 * fp32.losses.back());
 }
 
 TEST(Team, WorkersHoldTheirPartsOnly) {
