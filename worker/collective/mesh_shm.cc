@@ -8,13 +8,11 @@
 #include "worker/collective/mesh_shm.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <climits>
 #include <cstring>
-#include <deque>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/syscall.h>
@@ -30,16 +28,25 @@
 namespace dt::worker {
 namespace {
 
-// A ring stays in the cache of a processor, and holds half of a large chunk.
-constexpr size_t kRingBytes = size_t{512} << 10;
+// A ring stays in the cache of a processor, and holds half of a large chunk. With many ranks it is
+// smaller, so that a rank's rings have 16 MiB at most, as long as they are 64 KiB.
+constexpr size_t kRingBytesMax = size_t{512} << 10, kRingBytesMin = size_t{64} << 10;
+constexpr size_t kRingsBytes = size_t{16} << 20;
+size_t RingBytesFor(uint32_t ranks) {
+  size_t bytes = kRingBytesMax;
+  while (bytes > kRingBytesMin && bytes * ranks * kChannels > kRingsBytes) bytes /= 2;
+  return bytes;
+}
 constexpr Duration kLookEvery = milliseconds(50);  // How often a rank that waits looks around.
 constexpr size_t kLine = 64;
 
-// Positions count bytes from the start of the connection. Each has one writer.
+// The bytes stand behind it. Positions count bytes from the start of the connection; each has one
+// writer.
 struct Ring {
   alignas(kLine) std::atomic<uint64_t> written;
   alignas(kLine) std::atomic<uint64_t> taken;
-  alignas(kLine) std::array<std::byte, kRingBytes> bytes;
+
+  std::byte* bytes() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
 struct Segment {
@@ -48,7 +55,9 @@ struct Segment {
   std::atomic<uint32_t> gone;                 // The rank makes no call any more.
   std::atomic<uint32_t> lost;                 // The rank that it has lost, plus 1; 0: none.
 };
-size_t SegmentBytes(uint32_t ranks) { return sizeof(Segment) + sizeof(Ring) * kChannels * ranks; }
+size_t SegmentBytes(uint32_t ranks) {
+  return sizeof(Segment) + (sizeof(Ring) + RingBytesFor(ranks)) * kChannels * ranks;
+}
 static_assert(sizeof(Segment) % kLine == 0 && std::atomic<uint64_t>::is_always_lock_free);
 
 // Stands in a ring before the bytes of a message.
@@ -73,34 +82,43 @@ struct Awaited {
   bool arrived = false;
 };
 
+// Keeps its memory when it runs empty.
+template <class T>
+class Queue {
+ public:
+  bool empty() const { return items_.empty(); }
+  T& front() { return items_[front_]; }
+  void push_back(T item) { items_.push_back(std::move(item)); }
+  void pop_front() {
+    if (++front_ < items_.size()) return;
+    items_.clear();
+    front_ = 0;
+  }
+
+ private:
+  std::vector<T> items_;
+  size_t front_ = 0;
+};
+
 // Both directions between this rank and another one on a channel.
 struct Lane {
   Ring* in = nullptr;
   Ring* out = nullptr;
-  std::deque<Sending> sending;
-  std::deque<size_t> awaited;  // Numbers of messages, in their order.
+  Queue<Sending> sending;
+  Queue<size_t> awaited;  // Numbers of messages, in their order.
   // The message at the front of `in`.
   bool begun = false;
   Head head;
   size_t taken = 0;
 };
 
-// Copies from `from` into the ring at a position, or out of it.
-void CopyIn(Ring& ring, uint64_t at, const std::byte* from, size_t count) {
-  const size_t begin = at % kRingBytes, first = std::min(count, kRingBytes - begin);
-  std::memcpy(ring.bytes.data() + begin, from, first);
-  std::memcpy(ring.bytes.data(), from + first, count - first);
-}
-void CopyOut(const Ring& ring, uint64_t at, std::byte* to, size_t count) {
-  const size_t begin = at % kRingBytes, first = std::min(count, kRingBytes - begin);
-  std::memcpy(to, ring.bytes.data() + begin, first);
-  std::memcpy(to + first, ring.bytes.data(), count - first);
-}
-
 class ShmMesh : public Mesh {
  public:
   ShmMesh(const GlooOptions& options, std::vector<ShmPeer> peers)
-      : options_(options), peers_(std::move(peers)), lanes_(peers_.size() * kChannels) {
+      : options_(options),
+        peers_(std::move(peers)),
+        ring_bytes_(RingBytesFor(options.size)),
+        lanes_(peers_.size() * kChannels) {
     for (uint32_t r = 0; r < peers_.size(); ++r) {
       for (uint32_t c = 0; c < kChannels; ++c) {
         lanes_[r * kChannels + c].in = RingOf(options_.rank, r, c);
@@ -168,7 +186,19 @@ class ShmMesh : public Mesh {
   // The ring from a rank, in the memory of the one that reads it.
   Ring* RingOf(uint32_t reader, uint32_t from, uint32_t channel) const {
     std::byte* const rings = peers_[reader].memory.data() + sizeof(Segment);
-    return reinterpret_cast<Ring*>(rings + sizeof(Ring) * (from * kChannels + channel));
+    const size_t each = sizeof(Ring) + ring_bytes_;
+    return reinterpret_cast<Ring*>(rings + each * (from * kChannels + channel));
+  }
+  // Copies from `from` into the ring at a position, or out of it.
+  void CopyIn(Ring& ring, uint64_t at, const std::byte* from, size_t count) const {
+    const size_t begin = at % ring_bytes_, first = std::min(count, ring_bytes_ - begin);
+    std::memcpy(ring.bytes() + begin, from, first);
+    std::memcpy(ring.bytes(), from + first, count - first);
+  }
+  void CopyOut(Ring& ring, uint64_t at, std::byte* to, size_t count) const {
+    const size_t begin = at % ring_bytes_, first = std::min(count, ring_bytes_ - begin);
+    std::memcpy(to, ring.bytes() + begin, first);
+    std::memcpy(to + first, ring.bytes(), count - first);
   }
   Lane& LaneOf(uint32_t rank, uint32_t channel) { return lanes_[rank * kChannels + channel]; }
 
@@ -206,8 +236,8 @@ class ShmMesh : public Mesh {
     const uint64_t begin = ring.written.load(std::memory_order_relaxed);
     uint64_t at = begin;
     // A damaged position may cost messages, but nothing is written beyond the ring.
-    const uint64_t room = ring.taken.load(std::memory_order_acquire) + kRingBytes - at;
-    const uint64_t end = at + std::min<uint64_t>(room, kRingBytes);
+    const uint64_t room = ring.taken.load(std::memory_order_acquire) + ring_bytes_ - at;
+    const uint64_t end = at + std::min<uint64_t>(room, ring_bytes_);
     while (!lane.sending.empty()) {
       Sending& message = lane.sending.front();
       if (message.done < sizeof(Head)) {
@@ -234,7 +264,7 @@ class ShmMesh : public Mesh {
     const uint64_t begin = ring.taken.load(std::memory_order_relaxed);
     uint64_t at = begin;
     const uint64_t end = ring.written.load(std::memory_order_acquire);
-    if (end - begin > kRingBytes) {
+    if (end - begin > ring_bytes_) {
       return Fail(
           Malformed("rank {} of {}: the memory of rank {} is damaged", rank(), size(), from));
     }
@@ -274,10 +304,12 @@ class ShmMesh : public Mesh {
       const uint32_t heard = Own().bell.load();
       const auto rang = [&] { return Own().bell.load() != heard; };
       DT_TRY(moved, MoveAll());
-      if (moved || spin_.Until(rang)) continue;
-      const TimePoint begun = SystemClock().Now();
-      Sleep(heard);
-      spin_.Slept(SystemClock().Now() - begun);
+      if (moved) continue;
+      if (!spin_.Until(rang)) {
+        const TimePoint begun = SystemClock().Now();
+        Sleep(heard);
+        spin_.Slept(SystemClock().Now() - begun);
+      }
       DT_TRY_STATUS(LookAround(peer));
     }
     return broken_;
@@ -334,7 +366,8 @@ class ShmMesh : public Mesh {
 
   const GlooOptions options_;
   const std::vector<ShmPeer> peers_;  // By rank.
-  std::vector<Lane> lanes_;           // By rank and channel.
+  const size_t ring_bytes_;
+  std::vector<Lane> lanes_;  // By rank and channel.
   std::atomic<bool> cancelled_ = false;
   Status broken_;
   ShmSpin spin_;
