@@ -5,6 +5,7 @@
 #include "common/base/check.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/mesh_sums.h"
+#include "worker/collective/stream_copy.h"
 
 namespace dt::worker {
 namespace {
@@ -141,8 +142,16 @@ class MeshCommunicator : public Communicator {
   Status Exchange(const CollectiveCall& call) {
     DT_TRY_STATUS(mesh_.Begin(call.tag(), call.name));
     DT_TRY_STATUS(mesh_.Post(send_, receive_));
-    if (own_.from.data() != own_.to.data()) std::ranges::copy(own_.from, own_.to.begin());
+    if (own_.from.data() != own_.to.data()) CopyOwn();
     return mesh_.End();
+  }
+
+  void CopyOwn() const {
+    if (own_.from.size() >= kStreamBytes) {
+      StreamCopy(own_.to.data(), own_.from.data(), own_.from.size());
+    } else {
+      std::ranges::copy(own_.from, own_.to.begin());
+    }
   }
 
   Status About(const CollectiveCall& call, std::string_view kind, Status status) {

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/syscall.h>
+#include <thread>
 #include <unistd.h>
 
 #include <linux/futex.h>
@@ -24,6 +25,7 @@
 #include "common/net/shm/shm_memory.h"
 #include "common/net/shm/shm_spin.h"
 #include "worker/collective/mesh.h"
+#include "worker/collective/stream_copy.h"
 
 namespace dt::worker {
 namespace {
@@ -195,8 +197,13 @@ class ShmMesh : public Mesh {
     std::memcpy(ring.bytes() + begin, from, first);
     std::memcpy(ring.bytes(), from + first, count - first);
   }
-  void CopyOut(Ring& ring, uint64_t at, std::byte* to, size_t count) const {
+  void CopyOut(Ring& ring, uint64_t at, std::byte* to, size_t count, bool large = false) const {
     const size_t begin = at % ring_bytes_, first = std::min(count, ring_bytes_ - begin);
+    if (large) {
+      StreamCopy(to, ring.bytes() + begin, first);
+      StreamCopy(to + first, ring.bytes(), count - first);
+      return;
+    }
     std::memcpy(to, ring.bytes() + begin, first);
     std::memcpy(to + first, ring.bytes(), count - first);
   }
@@ -283,7 +290,8 @@ class ShmMesh : public Mesh {
         lane.taken = 0;
       }
       const size_t count = std::min<size_t>(lane.head.bytes - lane.taken, end - at);
-      CopyOut(ring, at, message.in.bytes.data() + lane.taken, count);
+      CopyOut(ring, at, message.in.bytes.data() + lane.taken, count,
+              lane.head.bytes >= kStreamBytes);
       lane.taken += count;
       at += count;
       if (lane.taken < lane.head.bytes) break;
@@ -305,7 +313,7 @@ class ShmMesh : public Mesh {
       const auto rang = [&] { return Own().bell.load() != heard; };
       DT_TRY(moved, MoveAll());
       if (moved) continue;
-      if (!spin_.Until(rang)) {
+      if (!spins_ || !spin_.Until(rang)) {
         const TimePoint begun = SystemClock().Now();
         Sleep(heard);
         spin_.Slept(SystemClock().Now() - begun);
@@ -370,6 +378,8 @@ class ShmMesh : public Mesh {
   std::vector<Lane> lanes_;  // By rank and channel.
   std::atomic<bool> cancelled_ = false;
   Status broken_;
+  // More ranks than processors would keep each other from them.
+  const bool spins_ = size() <= std::thread::hardware_concurrency();
   ShmSpin spin_;
   // The call under way.
   std::string operation_;
