@@ -1,5 +1,5 @@
-// What the values of a graph are for: data, tables, parameters, losses, and the groups of a team
-// that communicate.
+// Descriptions of what a graph's values are: data, tables, parameters and losses; and of the groups
+// of a team that communicate.
 #pragma once
 
 #include <cstdint>
@@ -114,9 +114,9 @@ struct GroupSpec {
 // Positions of a team by how they hold a value of a slice. Indices into Graph::groups; kNone for
 // values that nothing exchanges.
 struct HeldGroups {
-  GroupIndex group = kNone;  // Those that hold the same part of it.
-  GroupIndex terms = kNone;  // Those of them whose values are terms of its sum.
-  GroupIndex parts = kNone;  // Those that hold all parts, each part once.
+  GroupIndex group = kNone;  // The positions that hold the same part of it.
+  GroupIndex terms = kNone;  // The members of `group` whose values are terms of its sum.
+  GroupIndex parts = kNone;  // Positions that together hold all parts, each part once.
 };
 
 // Several workers have the same elements of a parameter, and each updates some rows of them: part

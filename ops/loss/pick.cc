@@ -1,7 +1,7 @@
 #include "ops/infer.h"
 #include "ops/op_families.h"
 
-// What a loss over classes consists of, when its classes are cut.
+// Operators that a loss over classes is written with when its classes are cut.
 namespace dt {
 namespace {
 

@@ -23,7 +23,7 @@ struct PlanInput {
 };
 
 struct MadePlan {
-  Plan plan;                                          // Of position 0 in a team.
+  Plan plan;                                          // The plan of position 0.
   std::vector<PlanBytes> plans = {{Encode(Plan())}};  // By position.
   std::string model = "{}";                           // ModelJson, for checkpoints.
   std::string explanation = "{}";                     // ExplainJson, for the plan's page.

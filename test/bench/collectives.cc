@@ -99,7 +99,7 @@ void Measure(uint32_t ranks, int rounds) {
   std::vector<std::jthread> threads;
   for (uint32_t r = 0; r < ranks; ++r) {
     threads.emplace_back([&, r] {
-      const GlooOptions options = {.rank = r, .size = ranks, .prefix = "bench"};
+      const MeshOptions options = {.rank = r, .size = ranks, .prefix = "bench"};
       const auto gloo = *ConnectGlooMesh(rendezvous, options);
       const auto memory = *ConnectMesh(rendezvous, options);
       for (size_t bytes = 1024; bytes <= size_t{64} << 20; bytes *= 4) {

@@ -34,7 +34,7 @@ std::string HostIdentity() {
   return fmt::format("{} {} {} {}", boot, net, pid, geteuid());
 }
 
-// What a rank publishes about itself.
+// The facts by which other ranks find a rank.
 struct Published {
   std::string host;
   long process = 0, descriptor = 0;
@@ -79,7 +79,7 @@ Result<std::vector<ShmPeer>> FindPeers(const std::vector<std::string>& published
 }
 
 // By rank: what each has put under the key.
-Result<std::vector<std::string>> Exchange(Rendezvous& rendezvous, const GlooOptions& options,
+Result<std::vector<std::string>> Exchange(Rendezvous& rendezvous, const MeshOptions& options,
                                           std::string_view key, std::string own) {
   const auto name = [&](uint32_t rank) {
     return fmt::format("{}/{}/{}", options.prefix, key, rank);
@@ -94,7 +94,7 @@ Result<std::vector<std::string>> Exchange(Rendezvous& rendezvous, const GlooOpti
 
 }  // namespace
 
-Result<std::unique_ptr<Mesh>> ConnectMesh(Rendezvous& rendezvous, const GlooOptions& options) {
+Result<std::unique_ptr<Mesh>> ConnectMesh(Rendezvous& rendezvous, const MeshOptions& options) {
   const size_t bytes = ShmSegmentBytes(options.size);
   const Result<SharedMemory> own =
       SharedMemory::Create("dovetail-mesh", bytes, SharedMemory::Access::kReadWrite);

@@ -114,7 +114,7 @@ class Rendezvous {
   virtual Result<std::string> Get(const std::string& key, Duration timeout) = 0;
 };
 
-struct GlooOptions {
+struct MeshOptions {
   uint32_t rank = 0, size = 1;
   std::string host = "127.0.0.1";  // Address of this rank's interface, for TCP.
   std::string prefix;              // Prefix of keys in the rendezvous; another one for each call.
@@ -124,10 +124,10 @@ struct GlooOptions {
 // connection disturbs it, all ranks try again, five times in all. Errors: Unavailable naming the
 // rank, or the status that interrupted it.
 // If SIGPIPE would end the process, the process ignores it from then on.
-Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const GlooOptions& options);
+Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const MeshOptions& options);
 
 // Connects through memory if all ranks are on one host, else as ConnectGlooMesh does. Errors: those
 // of ConnectGlooMesh.
-Result<std::unique_ptr<Mesh>> ConnectMesh(Rendezvous& rendezvous, const GlooOptions& options);
+Result<std::unique_ptr<Mesh>> ConnectMesh(Rendezvous& rendezvous, const MeshOptions& options);
 
 }  // namespace dt::worker

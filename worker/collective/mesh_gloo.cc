@@ -38,7 +38,7 @@ std::chrono::milliseconds InMs(Duration d) {
 // Gloo's rendezvous by means of ours. A failure is thrown, and ConnectOnce turns it into a Status.
 class PrefixedStore : public gloo::rendezvous::Store {
  public:
-  PrefixedStore(Rendezvous& rendezvous, const GlooOptions& options)
+  PrefixedStore(Rendezvous& rendezvous, const MeshOptions& options)
       : rendezvous_(rendezvous), options_(options) {}
 
   void set(const std::string& key, const std::vector<char>& data) override {
@@ -67,7 +67,7 @@ class PrefixedStore : public gloo::rendezvous::Store {
   }
 
   Rendezvous& rendezvous_;
-  const GlooOptions& options_;
+  const MeshOptions& options_;
   Status status_;
 };
 
@@ -135,7 +135,7 @@ class Watch {
 
 class GlooMesh : public Mesh {
  public:
-  GlooMesh(const GlooOptions& options, std::shared_ptr<gloo::rendezvous::Context> context)
+  GlooMesh(const MeshOptions& options, std::shared_ptr<gloo::rendezvous::Context> context)
       : options_(options), context_(std::move(context)), watch_([this] { return Interrupted(); }) {}
 
   uint32_t rank() const override { return options_.rank; }
@@ -242,7 +242,7 @@ class GlooMesh : public Mesh {
                           [&](Buffer& buffer) { buffer->send(static_cast<int>(out.rank), slot); });
   }
 
-  const GlooOptions options_;
+  const MeshOptions options_;
   std::atomic<bool> cancelled_ = false;
   const std::shared_ptr<gloo::rendezvous::Context> context_;
   std::optional<Farewells> farewells_;  // From the first call on.
@@ -301,7 +301,7 @@ std::string WithTruePorts(const std::string& text) {
 }
 
 // Sets `store_status` if the rendezvous itself failed; then it is useless to try again.
-Result<std::unique_ptr<Mesh>> ConnectOnce(Rendezvous& rendezvous, const GlooOptions& options,
+Result<std::unique_ptr<Mesh>> ConnectOnce(Rendezvous& rendezvous, const MeshOptions& options,
                                           Status& store_status) {
   PrefixedStore store(rendezvous, options);
   try {
@@ -325,7 +325,7 @@ Result<std::unique_ptr<Mesh>> ConnectOnce(Rendezvous& rendezvous, const GlooOpti
 }
 
 // OK if every rank has connected. The ranks exchange their results, so all decide the same.
-Status Agree(Rendezvous& rendezvous, const GlooOptions& options, const Status& own) {
+Status Agree(Rendezvous& rendezvous, const MeshOptions& options, const Status& own) {
   const auto key = [&](uint32_t rank) {
     return fmt::format("{}/connected/{}", options.prefix, rank);
   };
@@ -340,11 +340,11 @@ Status Agree(Rendezvous& rendezvous, const GlooOptions& options, const Status& o
 
 }  // namespace
 
-Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const GlooOptions& options) {
+Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const MeshOptions& options) {
   DT_TRY_STATUS(CheckHost(options.host));
   KeepFromSigpipe();
   for (int attempt = 1;; ++attempt) {
-    GlooOptions once = options;
+    MeshOptions once = options;
     once.prefix += fmt::format("/{}", attempt);
     Status store_status;
     Result<std::unique_ptr<Mesh>> mesh = ConnectOnce(rendezvous, once, store_status);

@@ -75,7 +75,7 @@ long Futex(std::atomic<uint32_t>& word, int operation, uint32_t value, const tim
 struct Sending {
   Head head;
   const std::byte* bytes = nullptr;
-  size_t done = 0;  // Of both.
+  size_t done = 0;  // Bytes written of head and content.
   size_t all() const { return sizeof(Head) + head.bytes; }
 };
 struct Awaited {
@@ -116,7 +116,7 @@ struct Lane {
 
 class ShmMesh : public Mesh {
  public:
-  ShmMesh(const GlooOptions& options, std::vector<ShmPeer> peers)
+  ShmMesh(const MeshOptions& options, std::vector<ShmPeer> peers)
       : options_(options),
         peers_(std::move(peers)),
         ring_bytes_(RingBytesFor(options.size)),
@@ -339,7 +339,7 @@ class ShmMesh : public Mesh {
     const bool time = now >= next_look_;
     const uint32_t behind = SegmentOf(peer).lost.load();
     if (behind != 0 || SegmentOf(peer).gone.load() != 0 || (time && HasEnded(peer))) {
-      DT_TRY(const bool moved, MoveAll());  // What it has written before.
+      DT_TRY(const bool moved, MoveAll());  // The peer may have written before it ended.
       return moved ? OkStatus() : FailFor(peer, behind);
     }
     if (!time) return OkStatus();
@@ -372,7 +372,7 @@ class ShmMesh : public Mesh {
     return broken_;
   }
 
-  const GlooOptions options_;
+  const MeshOptions options_;
   const std::vector<ShmPeer> peers_;  // By rank.
   const size_t ring_bytes_;
   std::vector<Lane> lanes_;  // By rank and channel.
@@ -392,7 +392,7 @@ class ShmMesh : public Mesh {
 
 size_t ShmSegmentBytes(uint32_t ranks) { return SegmentBytes(ranks); }
 
-std::unique_ptr<Mesh> MakeShmMesh(const GlooOptions& options, std::vector<ShmPeer> peers) {
+std::unique_ptr<Mesh> MakeShmMesh(const MeshOptions& options, std::vector<ShmPeer> peers) {
   return std::make_unique<ShmMesh>(options, std::move(peers));
 }
 

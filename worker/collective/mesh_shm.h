@@ -11,12 +11,12 @@ namespace dt::worker {
 
 // A rank as the others see it.
 struct ShmPeer {
-  SharedMemory memory;  // Of ShmSegmentBytes, zeros at first; all ranks write to it.
+  SharedMemory memory;  // ShmSegmentBytes, zeros at first; all ranks write to it.
   OwnedFd process;      // A pidfd, which tells that the process has ended.
 };
 
 size_t ShmSegmentBytes(uint32_t ranks);
 // `peers`: by rank, this one among them.
-std::unique_ptr<Mesh> MakeShmMesh(const GlooOptions& options, std::vector<ShmPeer> peers);
+std::unique_ptr<Mesh> MakeShmMesh(const MeshOptions& options, std::vector<ShmPeer> peers);
 
 }  // namespace dt::worker

@@ -28,7 +28,7 @@ struct ParallelGraph {
   std::vector<Layout> layouts;  // By value.
   std::vector<NodeCut> cuts;    // By node; without loops for communication.
   uint32_t devices = 1;
-  std::vector<DeviceGroups> groups;  // Those of Graph::groups, for all devices.
+  std::vector<DeviceGroups> groups;  // Entry g gives Graph::groups[g] of each device.
   std::vector<HeldGroups> held;      // By value.
 };
 

@@ -63,7 +63,7 @@ void Repeat(const std::string& folder, uint32_t rank, bool shared,
             const NamedOperation& operation) {
   FileRendezvous rendezvous(folder);
   const std::string own = folder + "/" + std::to_string(rank);
-  const GlooOptions options = {
+  const MeshOptions options = {
       .rank = rank, .size = kRanks, .prefix = "g0", .limits = {.timeout = kTimeout}};
   Result<std::unique_ptr<Mesh>> mesh =
       shared ? ConnectMesh(rendezvous, options) : ConnectGlooMesh(rendezvous, options);

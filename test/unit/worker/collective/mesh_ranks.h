@@ -34,7 +34,7 @@ inline void OnMeshes(const MeshCase& c, const MeshLimits& limits,
     threads.emplace_back([&, r] {
       std::unique_ptr<Mesh> mesh = std::move(memory[r]);
       if (c.kind != MeshKind::kMemory) {
-        const GlooOptions options = {.rank = r, .size = c.ranks, .prefix = "g0", .limits = limits};
+        const MeshOptions options = {.rank = r, .size = c.ranks, .prefix = "g0", .limits = limits};
         // All ranks are on this host.
         auto connected = c.kind == MeshKind::kShared ? ConnectMesh(rendezvous, options)
                                                      : ConnectGlooMesh(rendezvous, options);
