@@ -17,6 +17,7 @@
   X(Dispatch)             \
   X(Dot)                  \
   X(Dropout)              \
+  X(Embedding)            \
   X(ExpertMatmul)         \
   X(Fm)                   \
   X(Gather)               \
@@ -55,6 +56,7 @@
   X(Dispatch)            \
   X(Dropout)             \
   X(Elementwise)         \
+  X(Embedding)           \
   X(ExpertMatmul)        \
   X(Gated)               \
   X(Interaction)         \

@@ -168,19 +168,21 @@ class Reader {
     return OkStatus();
   }
 
-  // Reads "heads=h", "shape=b(cd)", "first=b" or "order=bkn".
+  // Reads "heads=h", "shape=b(cd)", "first=b", "order=bkn" or "table=rd".
   Status ReadItem(std::string_view item) {
     const size_t equals = item.find('=');
     if (equals == item.npos) return Malformed(item);
     const std::string name(item.substr(0, equals));
     Term term(item.substr(equals + 1));
     const auto given = rule_.attrs.find(name);
-    const bool first = name == "first", order = name == "order";
-    if (first || order) {
+    const bool first = name == "first", order = name == "order", table = name == "table";
+    if (first || order || table) {
       term.Extend(term.axes.size() + (term.rest ? stars_ : 0));
     } else {
       if (given == rule_.attrs.end()) return OkStatus();
       const auto* numbers = std::get_if<std::vector<int64_t>>(&given->second);
+      if (term.axes.size() == 1 && term.axes[0].lists)
+        return ReadLengths(name, term.axes[0], numbers);
       if (!term.Extend(numbers == nullptr ? 1 : numbers->size())) return Malformed(item);
     }
     for (size_t at = 0; at < term.axes.size(); ++at) {
@@ -188,12 +190,27 @@ class Reader {
         if (!numbers_.contains(loop)) return Malformed(item);
       }
       const ShardAxis axis = Numbered(term.axes[at]);
-      if (!order) {
+      if (table) {
+        sharding_.table.insert(sharding_.table.end(), axis.loops.begin(), axis.loops.end());
+      } else if (!order) {
         sharding_.attrs.push_back({name, at, axis, first});
       } else if (axis.loops.size() == 1 && sharding_.loops[axis.loops[0]].cut) {
         sharding_.order.push_back(axis.loops[0]);
       }
     }
+    return OkStatus();
+  }
+
+  // An attribute with the lengths of a loop's lists.
+  Status ReadLengths(const std::string& name, const NamedAxis& axis,
+                     const std::vector<int64_t>* lengths) {
+    if (lengths == nullptr || axis.loops.size() != 1 || !numbers_.contains(axis.loops[0])) {
+      return Malformed(name);
+    }
+    ShardLoop& loop = sharding_.loops[numbers_[axis.loops[0]]];
+    if (loop.extent != Const(std::ssize(*lengths))) return Malformed(name);
+    loop.lists = *lengths;
+    sharding_.attrs.push_back({.name = name, .axis = Numbered(axis)});
     return OkStatus();
   }
 

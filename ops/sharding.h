@@ -12,7 +12,8 @@
 //   K      a loop that is not cut: every device has it whole
 //   1 .    a whole dimension that no other tensor shares
 //   (lk)   several loops whose product is the dimension, the outer one first
-//   b'     lists stored one behind the other, one for each position of b; input ^b has the ends
+//   b'     lists stored one behind the other, one for each position of b; input ^b has the ends,
+//          or an attribute the lengths (lengths=b')
 //   $      own rows: each device has those that its part of the loops uses. They are no copies, and
 //          their gradient is no partial sum: it is a contribution of the device
 //   * ~    all dimensions that the term does not name: as loops that may be cut; as whole ones
@@ -29,6 +30,8 @@
 //   first=bc   passes add the attribute `first`, where the device's ranges begin, and `whole`, how
 //              many positions there are in all
 //   order=bkn  the axes of the device matrix, if not in the order in which terms name the loops
+//   table=rd   loops of a table. If one is cut, neighbouring devices have its parts: the axis along
+//              which devices hold copies is the first one, else it is the last
 #pragma once
 
 #include <cstdint>
@@ -54,6 +57,8 @@ struct ShardLoop {
   std::string name;
   Dim extent;
   bool cut = false;  // Whether it may be cut.
+  // Lengths of the lists that dimensions hold for its positions, if an attribute gives them.
+  std::vector<int64_t> lists = {};
 };
 
 struct ShardAxis {
@@ -77,7 +82,7 @@ struct ShardTensor {
 };
 
 // Number `at` of the attribute counts the positions of the axis that a device has, or is the first
-// of them.
+// of them. If the axis holds lists, the attribute has a number for each position.
 struct ShardAttr {
   std::string name;
   size_t at = 0;
@@ -90,6 +95,7 @@ struct Sharding {
   std::vector<ShardTensor> inputs, outputs;
   std::vector<ShardAttr> attrs;
   std::vector<LoopIndex> order;  // The loops that may be cut, in the order of the matrix's axes.
+  std::vector<LoopIndex> table;  // The loops of a table.
 };
 
 // The rule's text for this node. REQUIRES: the node's operator exists.

@@ -21,9 +21,12 @@ inline constexpr uint32_t kNone = ~uint32_t{0};
 
 // The source of a kInput value.
 enum class InputKind : uint8_t {
-  kFloats,         // Float columns `columns`, concatenated: [B, columns].
-  kLabel,          // Label column: [B, 1].
-  kSampleWeight,   // [B, 1]
+  kFloats,        // Float columns `columns`, concatenated: [B, columns].
+  kLabel,         // Label column: [B, 1].
+  kSampleWeight,  // [B, 1]
+  // u32 [B, L]: the ids of columns of fixed length, side by side.
+  kIds,
+  kIdWeights,      // f32, the shape of kIds: their values.
   kLookupIndex,    // u32 [B × L] or [N.<lookup>]: position of each id's row in the table's pulled
                    // rows.
   kLookupWeights,  // f32, the shape of kLookupIndex: the ids' values.
@@ -42,9 +45,13 @@ struct InputSpec {
   ValueIndex value = kNone;
   InputKind kind = InputKind::kFloats;
   std::vector<uint32_t> columns;  // Indices into Plan::columns, for the column kinds.
-  uint32_t lookup = kNone;        // Index into Graph::lookups, for the lookup kinds.
-  uint32_t table = kNone;  // Index into Graph::tables, for kRows, kRowNumbers, kStepsSinceUpdate.
-  DT_FIELDS(value, kind, columns, lookup, table)
+  // In a team a device may have some positions of the ids: those from `first` on.
+  uint32_t first = 0;
+  // For kIds: an id at position p is below rows[p], or below rows[0] if there is one number.
+  std::vector<int64_t> rows;
+  uint32_t lookup = kNone;  // Index into Graph::lookups, for the lookup kinds.
+  uint32_t table = kNone;   // Index into Graph::tables, for kRows, kRowNumbers, kStepsSinceUpdate.
+  DT_FIELDS(value, kind, columns, first, rows, lookup, table)
   friend bool operator==(const InputSpec&, const InputSpec&) = default;
 };
 

@@ -71,12 +71,7 @@ Status CheckAxes(const Layout& layout) {
 Range FactorRange(const Layout& layout, const CutFactor& factor, int64_t size,
                   const std::vector<uint32_t>& at) {
   Range range{0, size};
-  if (!factor.parts.empty()) {
-    const auto first = factor.parts.begin();
-    range.begin = std::accumulate(first, first + at[factor.axes[0]], int64_t{0});
-    range.end = range.begin + factor.parts[at[factor.axes[0]]];
-    return range;
-  }
+  if (!factor.parts.empty()) return GivenPart(factor.parts, at[factor.axes[0]]);
   for (const AxisIndex axis : factor.axes) range = EvenPart(range, layout.matrix[axis], at[axis]);
   return range;
 }
@@ -179,6 +174,12 @@ Range EvenPart(const Range& whole, int64_t parts, int64_t index) {
   const int64_t each = (whole.size() + parts - 1) / parts;
   return {std::min(whole.end, whole.begin + each * index),
           std::min(whole.end, whole.begin + each * (index + 1))};
+}
+
+Range GivenPart(std::span<const int64_t> lengths, size_t index) {
+  const auto part = lengths.begin() + static_cast<ptrdiff_t>(index);
+  const int64_t begin = std::accumulate(lengths.begin(), part, int64_t{0});
+  return {begin, begin + *part};
 }
 
 Shape FactorsOf(const CutDim& dim, int64_t extent) {

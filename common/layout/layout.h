@@ -93,6 +93,8 @@ uint32_t RankOf(const Layout& layout, DeviceIndex device);
 
 // Part `index` of a range that is divided evenly, as above.
 Range EvenPart(const Range& whole, int64_t parts, int64_t index);
+// Part `index` of a range from 0 on that is divided into parts of these lengths.
+Range GivenPart(std::span<const int64_t> lengths, size_t index);
 Slice SliceOf(const Layout& layout, const Shape& shape, DeviceIndex device);
 int64_t SizeOf(const Places& places);
 Shape ShapeOf(const Slice& slice);

@@ -70,7 +70,11 @@ class PlanChecker {
     for (const InputSpec& input : graph_.inputs) {
       for (const uint32_t c : input.columns) {
         if (c >= plan_.columns.size()) return Bad("an input reads column {}, which is none", c);
-        if (plan_.columns[c].is_keys()) return Bad("an input reads column {} as numbers", c);
+        const ColumnSpec& column = plan_.columns[c];
+        const bool ids = input.kind == InputKind::kIds || input.kind == InputKind::kIdWeights;
+        if (column.is_keys() != ids || (ids && column.is_ragged())) {
+          return Bad("an input reads column {} as what it does not hold", c);
+        }
       }
     }
     for (const LookupSpec& lookup : graph_.lookups) DT_TRY_STATUS(LookupColumns(lookup));

@@ -65,6 +65,10 @@ Json InputJson(const Plan& plan, const InputSpec& input) {
   switch (input.kind) {
     case InputKind::kFloats:
       return {{"kind", "floats"}, {"columns", ColumnNames(plan, input.columns)}};
+    case InputKind::kIds:
+      return {{"kind", "ids"}, {"columns", ColumnNames(plan, input.columns)}};
+    case InputKind::kIdWeights:
+      return {{"kind", "id_weights"}, {"columns", ColumnNames(plan, input.columns)}};
     case InputKind::kLookupIndex:
       return of_lookup("keys");
     case InputKind::kLookupWeights:

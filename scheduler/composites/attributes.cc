@@ -69,6 +69,11 @@ std::map<std::string_view, Rules> MakeRules() {
   const AttrRule units = Needed({"units", AttrType::kInts, false, 1, 1 << 20});
   std::map<std::string_view, Rules> rules = {
       {"lookup", {table, Flag("weighted")}},
+      {"embedding", Joined({Whole("rows", 1, 4294967295.0),
+                            Needed(Whole("dim", 1, 1 << 20)),
+                            Flag("weighted"),
+                            {"manual_split", AttrType::kInts, false, 1, 4294967295.0}},
+                           init)},
       {"bag", {table, Flag("weighted"), Choice("combiner", {"sum", "mean", "sqrtn"})}},
       {"linear", Joined({{"table", AttrType::kText}, Flag("weighted"), Flag("bias")}, init)},
       {"dense", Joined({Needed(Whole("units", 1, 1 << 20))}, layer)},

@@ -86,6 +86,24 @@ ValueIndex GraphBuilder::Floats(const std::vector<uint32_t>& columns) {
   return Input(std::move(spec), std::move(value));
 }
 
+ValueIndex GraphBuilder::Ids(InputKind kind, const std::vector<uint32_t>& columns,
+                             const std::vector<int64_t>& rows) {
+  for (const InputSpec& input : graph_.inputs) {
+    if (input.kind == kind && input.columns == columns && input.rows == rows) return input.value;
+  }
+  Value value;
+  value.name = fmt::format("{}({})", kind == InputKind::kIds ? "ids" : "id_weights", user_->name);
+  value.dtype = kind == InputKind::kIds ? DType::kU32 : DType::kF32;
+  int64_t length = 0;
+  for (const uint32_t c : columns) length += column(c).length;
+  value.shape = {Dim{kBatch, 1}, Const(length)};
+  InputSpec spec;
+  spec.kind = kind;
+  spec.columns = columns;
+  spec.rows = rows;
+  return Input(std::move(spec), std::move(value));
+}
+
 ValueIndex GraphBuilder::Target(InputKind kind, uint32_t of_column) {
   for (const InputSpec& input : graph_.inputs) {
     if (input.kind == kind && input.columns.front() == of_column) return input.value;

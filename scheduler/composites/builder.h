@@ -65,6 +65,10 @@ class GraphBuilder {
   Result<ValueIndex> Parameter(const NewParameter& parameter);
   // Float columns side by side: [B, columns].
   ValueIndex Floats(const std::vector<uint32_t>& columns);
+  // Ids of key columns of fixed length, side by side, or their values: [B, L]. `rows`: see
+  // InputSpec.
+  ValueIndex Ids(InputKind kind, const std::vector<uint32_t>& columns,
+                 const std::vector<int64_t>& rows);
   // A label or sample weight: [B, 1].
   ValueIndex Target(InputKind kind, uint32_t column);
   // Looks up key columns in the table that the node names in `table`. The same columns looked up

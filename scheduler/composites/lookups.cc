@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "scheduler/composites/composite.h"
 
 namespace dt::scheduler {
@@ -35,6 +37,52 @@ Result<ValueIndex> LookupRows(GraphBuilder& b, Operands operands) {
   if (spec.weighted) inputs.push_back(in.weights);
   return b.Add("gather_rows", "", std::move(inputs),
                {{"length", int64_t{spec.length}}, {"weighted", spec.weighted}});
+}
+
+// The rows of each position: as many for all, or those of a field for each.
+Result<std::vector<int64_t>> RowsOfEmbedding(GraphBuilder& b, int64_t positions) {
+  const std::vector<int64_t> split = IntsAttr(b.user().attrs, "manual_split");
+  const int64_t rows = IntAttr(b.user().attrs, "rows", 0);
+  if ((rows != 0) == !split.empty()) {
+    return b.Error("embedding needs `rows`, or `manual_split` with the rows of each field");
+  }
+  if (rows != 0) return std::vector{rows};
+  if (std::ssize(split) == positions) return split;
+  return b.Error("manual_split gives the rows of {} fields, and each sample has {} ids",
+                 split.size(), positions);
+}
+
+// Rows of a dense weight, each times the id's value if there are values.
+Result<ValueIndex> Embedding(GraphBuilder& b, Operands operands) {
+  DT_TRY(const std::vector<uint32_t> columns, KeyColumns(b, operands));
+  int64_t positions = 0;
+  bool weighted = false;
+  for (const uint32_t c : columns) {
+    if (b.column(c).is_ragged()) {
+      return b.Error(
+          "column \"{}\" holds lists of varying length; embedding reads as many ids of "
+          "each sample",
+          b.column(c).name);
+    }
+    positions += b.column(c).length;
+    weighted = weighted || b.column(c).weighted;
+  }
+  DT_TRY(const std::vector<int64_t> rows, RowsOfEmbedding(b, positions));
+  const Attrs& attrs = b.user().attrs;
+  const int64_t all = std::accumulate(rows.begin(), rows.end(), int64_t{0});
+  const int64_t dim = IntAttr(attrs, "dim", 1);
+  DT_TRY(const ValueIndex weight,
+         b.Parameter({"weight", {all, dim}, InitOf(b, {InitKind::kNormal, 0.01f}), all, dim}));
+  const ValueIndex ids = b.Ids(InputKind::kIds, columns, rows);
+  Attrs split;
+  if (rows.size() > 1 || !IntsAttr(attrs, "manual_split").empty()) split["manual_split"] = rows;
+  weighted = weighted && BoolAttr(attrs, "weighted", true);
+  DT_TRY(const ValueIndex taken, b.Add("embedding", "rows", {weight, ids}, split));
+  if (!weighted) return taken;
+  const ValueIndex values = b.Ids(InputKind::kIdWeights, columns, rows);
+  DT_TRY(const ValueIndex factors,
+         b.Add("reshape", "values", {values}, {{"shape", std::vector<int64_t>{-1, positions, 1}}}));
+  return b.Add("mul", "", {taken, factors});
 }
 
 // The rows of a list of varying length, padded to [B, max_len, dim], with the part "mask".
@@ -135,8 +183,11 @@ Result<ValueIndex> Linear(GraphBuilder& b, Operands operands) {
   return b.Add("bias_add", "bias_add", {sum, bias});
 }
 
-constexpr Composite kComposites[] = {
-    {"bag", Bag}, {"linear", Linear}, {"lookup", LookupRows}, {"sequence", Sequence}};
+constexpr Composite kComposites[] = {{"bag", Bag},
+                                     {"embedding", Embedding},
+                                     {"linear", Linear},
+                                     {"lookup", LookupRows},
+                                     {"sequence", Sequence}};
 
 }  // namespace
 

@@ -49,6 +49,21 @@ AxisList OtherAxes(const ShardTensor& tensor, const NodeCut& cut) {
   return axes;
 }
 
+// Lists of known lengths: each device has those of its positions of the loop.
+CutDim ListsOf(const ShardLoop& of, const NodeCut& cut, LoopIndex loop) {
+  const AxisList& axes = cut.loops[loop];
+  if (axes.empty()) return {};
+  DT_CHECK(axes.size() == 1);  // As strategies cut loops.
+  const uint32_t devices = cut.matrix[axes[0]];
+  CutFactor factor{.axes = axes};
+  for (uint32_t i = 0; i < devices; ++i) {
+    const Range part = EvenPart({0, std::ssize(of.lists)}, devices, i);
+    factor.parts.push_back(
+        std::accumulate(of.lists.begin() + part.begin, of.lists.begin() + part.end, int64_t{0}));
+  }
+  return {factor};
+}
+
 CutDim DimOf(const Sharding& rule, const ShardTensor& tensor, const ShardAxis& axis,
              const NodeCut& cut) {
   CutDim dim;
@@ -59,6 +74,7 @@ CutDim DimOf(const Sharding& rule, const ShardTensor& tensor, const ShardAxis& a
   }
   for (const LoopIndex loop : axis.loops) {
     const bool outer = dim.empty();
+    if (axis.lists && !rule.loops[loop].lists.empty()) return ListsOf(rule.loops[loop], cut, loop);
     dim.push_back({.size = outer ? 0 : rule.loops[loop].extent.times, .axes = cut.loops[loop]});
   }
   const bool whole = std::ranges::all_of(dim, [](const CutFactor& f) { return f.axes.empty(); });
@@ -212,7 +228,9 @@ std::variant<NodeCut, CutProblem> CutOf(const Sharding& rule, const Strategy& st
     return CutProblem{"devices",
                       fmt::format("it needs {} devices, which do not divide {}", used, devices)};
   }
-  return CutOfParts(rule, reader.parts(), devices, copies_first);
+  const bool cuts_table =
+      std::ranges::any_of(rule.table, [&](LoopIndex loop) { return reader.parts()[loop] > 1; });
+  return CutOfParts(rule, reader.parts(), devices, copies_first || cuts_table);
 }
 
 NodeCut CutOfParts(const Sharding& rule, const std::vector<uint32_t>& parts, uint32_t devices,

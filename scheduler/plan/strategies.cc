@@ -35,7 +35,9 @@ class Finder {
   void OfNode(const NodeConfig& config) {
     std::vector<const Node*> found;
     for (const Node& node : graph_.nodes) {
-      const bool product = node.op == "matmul" || node.op == "batch_matmul";
+      // Rows of an embedding are a product with what the ids say of them.
+      const bool product =
+          node.op == "matmul" || node.op == "batch_matmul" || node.op == "embedding";
       if (node.name == config.name && node.op == config.op) found.push_back(&node);
       if (product && node.name.starts_with(config.name + ".")) found.push_back(&node);
     }

@@ -4,8 +4,11 @@
 // checkpoint of one team is read by teams of any size. Method: the real program on a small job.
 #include <signal.h>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "common/base/hash.h"
+#include "common/base/philox.h"
 #include "test/support/tiny_job.h"
 
 namespace dt::test {
@@ -93,6 +96,62 @@ TEST_F(Teams, EveryCutTrainsTheModelOfOneWorker) {
   EXPECT_NE(Run("both", {2, 4, 1, {sgd, both, "parallel.all_to_all=false"}}), "");
   EXPECT_NE(Run("samples", {1, 3, 1, {sgd}}), "");
   for (const char* const name : {"uneven", "both", "samples"}) {
+    EXPECT_NEAR(Loss(name), Loss("whole"), 2e-6) << name;
+  }
+}
+
+// A table as a dense weight: every worker has some of its rows, or of its columns.
+TEST_F(Teams, TheRowsOfAnEmbeddingAreCut) {
+  const std::string model =
+      "model={graph: [{name: e, op: embedding, inputs: [features], rows: 6000, dim: 8}, "
+      "{name: hidden, op: mlp, inputs: [e], units: [8], dropout: 0.2}, "
+      "{name: logit, op: dense, inputs: [hidden], units: 1}], "
+      "loss: [{type: binary_cross_entropy, input: logit, label: label}]}";
+  const std::string sgd = "optimizer={name: sgd, lr: 0.5}";
+  const std::string rows = "parallel.cut=[{match: e.rows, strategy: [[3,1]]}]";
+  const std::string columns = "parallel.cut=[{match: e.rows, strategy: [[1,2]]}]";
+  const std::string both = "parallel.cut=[{match: e.rows, strategy: [[2,1],[2,1]]}]";
+  ASSERT_NE(Run("whole", {1, 1, 1, {model, sgd}}), "");
+  const std::string one = Run("rows", {1, 3, 1, {model, sgd, rows}});
+  ASSERT_NE(one, "");
+  EXPECT_EQ(Run("two_teams", {1, 6, 2, {model, sgd, rows, kShard}}), one);
+  EXPECT_NE(Run("columns", {1, 2, 1, {model, sgd, columns}}), "");
+  EXPECT_NE(Run("both", {1, 4, 1, {model, sgd, both}}), "");
+  for (const char* const name : {"rows", "columns", "both"}) {
+    EXPECT_NEAR(Loss(name), Loss("whole"), 2e-6) << name;
+  }
+  EXPECT_LT(Loss("whole"), 0.68) << "it learns";
+}
+
+// Fields of different numbers of rows, each on one of two workers.
+TEST_F(Teams, TheFieldsOfAnEmbeddingAreCut) {
+  for (const auto& [file, rows] : {std::pair{"train.csv", 1500U}, {"valid.csv", 400U}}) {
+    std::string text = "click,a,b,c\n";
+    for (uint32_t r = 0; r < rows; ++r) {
+      const PhiloxBlock draws = Philox(HashString(file), r, 0);
+      const uint32_t a = draws[0] % 40, b = draws[1] % 3, c = draws[2] % 11;
+      const uint32_t score = a % 2 + (b == 1) + c % 2 + draws[3] % 2;
+      text += fmt::format("{},{},{},{}\n", score > 2 ? 1 : 0, a, b, c);
+    }
+    folder_.Write(file, text);
+  }
+  const std::string data =
+      "data={format: csv, train: [train.csv], valid: [valid.csv], columns: [{name: click, role: "
+      "label}, {name: a, type: id}, {name: b, type: id}, {name: c, type: id}]}";
+  const std::string model =
+      "model={graph: [{name: e, op: embedding, inputs: [a, b, c], manual_split: [40, 3, 11], dim: "
+      "4}, {name: logit, op: mlp, inputs: [e], units: [8, 1]}], loss: [{type: "
+      "binary_cross_entropy, input: logit, label: click}]}";
+  const std::string sgd = "optimizer={name: sgd, lr: 0.5}";
+  const auto cut = [](std::string_view strategy) {
+    return fmt::format("parallel.cut=[{{match: e.rows, strategy: {}}}]", strategy);
+  };
+  ASSERT_NE(Run("whole", {1, 1, 1, {data, model, sgd}}), "");
+  const std::string one = Run("fields", {1, 2, 1, {data, model, sgd, cut("[[2,1]]")}});
+  ASSERT_NE(one, "");
+  EXPECT_EQ(Run("two_teams", {1, 4, 2, {data, model, sgd, cut("[[2,1]]"), kShard}}), one);
+  EXPECT_NE(Run("both", {1, 4, 1, {data, model, sgd, cut("[[2,1],[2,2]]")}}), "");
+  for (const char* const name : {"fields", "both"}) {
     EXPECT_NEAR(Loss(name), Loss("whole"), 2e-6) << name;
   }
 }

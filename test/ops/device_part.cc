@@ -97,7 +97,8 @@ int64_t DevicePart::EndBefore(int64_t list) const {
 std::vector<int64_t> DevicePart::PositionsOf(const ShardAxis& axis, const Places& places) const {
   if (axis.own && !layouts_.inputs.empty() && !own_uses_.empty()) return own_rows_;
   Places all = places;
-  if (axis.lists && !cut_.loops[axis.loops[0]].empty()) {
+  const bool known = axis.lists && !whole_.rule().loops[axis.loops[0]].lists.empty();
+  if (axis.lists && !known && !cut_.loops[axis.loops[0]].empty()) {
     const Range lists = RangeOf(axis.loops[0]);
     all = {{EndBefore(lists.begin), EndBefore(lists.end)}};
   }
@@ -194,6 +195,12 @@ Node DevicePart::LocalNode() const {
   std::vector<int64_t> firsts, wholes;
   bool divided = false;
   for (const ShardAttr& attr : whole_.rule().attrs) {
+    if (attr.axis.lists) {
+      const Range range = RangeOf(attr.axis.loops[0]);
+      auto& lengths = std::get<std::vector<int64_t>>(node.attrs[attr.name]);
+      lengths = {lengths.begin() + range.begin, lengths.begin() + range.end};
+      continue;
+    }
     int64_t first = 0, count = 1, all = 1;
     for (const LoopIndex loop : attr.axis.loops) {
       if (whole_.rule().loops[loop].extent.symbol != kConstant) continue;

@@ -79,6 +79,17 @@ std::vector<uint32_t> SomeRows(Draws& draws) {
   return all;
 }
 
+HostTensor RandomRows(const Graph& graph, const InputSpec& input, const SliceData& slice,
+                      Draws& draws) {
+  HostTensor tensor = HostTensor::Of(DType::kU32, SizesOf(graph.value(input.value).shape, slice));
+  const std::span<uint32_t> ids = tensor.view().as<uint32_t>();
+  const size_t fields = input.rows.size();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ids[i] = draws.Below(static_cast<uint32_t>(input.rows[i % fields]));
+  }
+  return tensor;
+}
+
 HostTensor InputOf(const Graph& graph, const InputSpec& input, const std::vector<Ids>& ids,
                    const SliceData& slice, Draws& draws) {
   switch (input.kind) {
@@ -92,6 +103,8 @@ HostTensor InputOf(const Graph& graph, const InputSpec& input, const std::vector
       return OfNumbers(ids[input.lookup].row_order);
     case InputKind::kRowNumbers:
       return OfNumbers(SomeRows(draws));
+    case InputKind::kIds:
+      return RandomRows(graph, input, slice, draws);
     case InputKind::kStepsSinceUpdate:
       return OfNumbers({1, 2, 7, 1, 100});
     default:

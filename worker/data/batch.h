@@ -1,6 +1,7 @@
 // One batch slice in memory, column by column. Filled by Dataset::Gather, never changed after.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -34,8 +35,17 @@ struct Batch {
   // Position of the slice's first sample in the epoch; dropout depends on it.
   uint64_t first_sample = 0;
   std::vector<BatchColumn> columns;  // In the order of Dataset::columns().
+  // Columns of ids whose ids are needed of all samples. In a team `whole` has these columns.
+  std::vector<uint32_t> whole_columns;
+  std::vector<BatchColumn> whole;  // By entry of whole_columns.
 
   SampleRange own() const { return part.value_or(SampleRange{0, samples}); }
+  // A column with the ids of all samples. REQUIRES: whole_columns has it.
+  const BatchColumn& WithAll(uint32_t column) const {
+    if (!part) return columns[column];
+    const auto at = std::ranges::find(whole_columns, column);
+    return whole[static_cast<size_t>(at - whole_columns.begin())];
+  }
 };
 
 }  // namespace dt::worker

@@ -40,7 +40,8 @@ class Dataset {
   // A hash of the content: equal for equal samples in equal order.
   virtual uint64_t fingerprint() const = 0;
   virtual const OpenStats& open_stats() const = 0;
-  // Fills batch.columns and batch.samples with these rows in this order; ids only of batch.part.
+  // Fills batch.columns, whole and samples with these rows in this order; in `columns`, ids only of
+  // batch.part.
   // REQUIRES: each < rows().
   virtual void Gather(std::span<const uint64_t> rows, Batch& batch) const = 0;
 };

@@ -13,18 +13,24 @@ namespace {
 constexpr size_t kTile = 64;
 constexpr uint32_t kCacheLine = 64;
 
+// Makes room for a column, with ids of `own` samples. Ragged columns get none yet.
+void ClearColumn(const ColumnSpec& spec, size_t samples, size_t own, BatchColumn& out) {
+  const size_t keys = spec.is_keys() ? own * spec.length : 0;
+  out.floats.resize(spec.is_keys() ? 0 : samples);
+  out.keys.resize(keys);
+  out.weights.resize(spec.weighted ? keys : 0);
+  out.offsets.assign(spec.is_ragged() ? own + 1 : 0, 0);
+}
+
 void ClearColumns(size_t samples, std::span<const ColumnSpec> columns, Batch& batch) {
   batch.samples = static_cast<uint32_t>(samples);
   batch.columns.resize(columns.size());
   for (size_t c = 0; c < columns.size(); ++c) {
-    const ColumnSpec& spec = columns[c];
-    BatchColumn& out = batch.columns[c];
-    const size_t own = batch.own().size();
-    const size_t keys = spec.is_keys() ? own * spec.length : 0;  // Ragged columns: 0 for now.
-    out.floats.resize(spec.is_keys() ? 0 : samples);
-    out.keys.resize(keys);
-    out.weights.resize(spec.weighted ? keys : 0);
-    out.offsets.assign(spec.is_ragged() ? own + 1 : 0, 0);
+    ClearColumn(columns[c], samples, batch.own().size(), batch.columns[c]);
+  }
+  batch.whole.resize(batch.part ? batch.whole_columns.size() : 0);
+  for (size_t i = 0; i < batch.whole.size(); ++i) {
+    ClearColumn(columns[batch.whole_columns[i]], samples, samples, batch.whole[i]);
   }
 }
 
@@ -137,6 +143,9 @@ void MappedDataset::Gather(std::span<const uint64_t> rows, Batch& batch) const {
         GatherFixed(c, tile.subspan(own_begin - first, own_end - own_begin), own_begin - own.begin,
                     batch.columns[c]);
       }
+    }
+    for (size_t i = 0; i < batch.whole.size(); ++i) {
+      GatherFixed(batch.whole_columns[i], tile, first, batch.whole[i]);
     }
   }
   if (cache_->layout().has_heap()) GatherRagged(rows.subspan(own.begin, own.size()), batch);

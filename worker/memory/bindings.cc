@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "worker/memory/joined_columns.h"
 
 namespace dt::worker {
 namespace {
@@ -300,10 +301,16 @@ void Bindings::BindInput(const InputSpec& spec, const LookupPlan& slice) {
     case InputKind::kFloats:
     case InputKind::kLabel:
     case InputKind::kSampleWeight:
-      view.data = spec.columns.size() == 1
-                      ? Mutable(batch.columns[spec.columns.front()].floats.data() +
-                                SamplesIn(spec.value).begin)
-                      : JoinColumns(&spec - plan_.graph.inputs.data(), spec, batch);
+      if (spec.columns.size() == 1) {
+        const float* const column = batch.columns[spec.columns.front()].floats.data();
+        view.data = Mutable(column + SamplesIn(spec.value).begin);
+        break;
+      }
+      [[fallthrough]];
+    case InputKind::kIds:
+    case InputKind::kIdWeights:
+      view.data = JoinColumns(spec, {SamplesIn(spec.value), static_cast<size_t>(view.dim(1))},
+                              batch, joined_[&spec - plan_.graph.inputs.data()]);
       break;
     case InputKind::kLookupIndex:
       view.data = Mutable(lists().index.data());
@@ -325,21 +332,6 @@ void Bindings::BindInput(const InputSpec& spec, const LookupPlan& slice) {
     case InputKind::kStepsSinceUpdate:
       break;
   }
-}
-
-// Makes [B, columns] from columns of [B], for the samples that this worker has of it.
-void* Bindings::JoinColumns(size_t input, const InputSpec& spec, const Batch& batch) {
-  const size_t width = spec.columns.size();
-  const Range samples = SamplesIn(spec.value);
-  const auto count = static_cast<size_t>(samples.size());
-  auto* const out = static_cast<float*>(joined_[input].Reserve(count * width * sizeof(float)));
-  for (size_t c = 0; c < width; ++c) {
-    const std::vector<float>& column = batch.columns[spec.columns[c]].floats;
-    DT_CHECK(column.size() == batch.samples);
-    const float* const from = column.data() + samples.begin;
-    for (size_t b = 0; b < count; ++b) out[b * width + c] = from[b];
-  }
-  return out;
 }
 
 uint64_t Bindings::bytes() const {

@@ -5,7 +5,7 @@
 //                in one arena there, laid out for extents(), because what is recorded for it
 //                knows no other sizes
 //   kParameter   the dense parameters' arrays, or memory of the accelerator (also kReplica)
-//   kInput       the batch, the lookup lists, the pulled rows: not copied, except float columns
+//   kInput       the batch, the lookup lists, the pulled rows: not copied, except columns
 //                that must be joined
 //   kTable       the memory of the table on the worker
 #pragma once
@@ -87,7 +87,6 @@ class Bindings {
   Status PlaceSlots(bool of_step);
   Status GrowArena();
   void BindInput(const InputSpec& spec, const LookupPlan& slice);
-  void* JoinColumns(size_t input, const InputSpec& spec, const Batch& batch);
 
   const Plan& plan_;
   Accelerator* const accelerator_;

@@ -1,6 +1,7 @@
 #include "worker/train/slice_reader.h"
 
 #include <cmath>
+#include <set>
 
 #include "common/base/check.h"
 #include "common/layout/sample_part.h"
@@ -50,9 +51,37 @@ Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns,
   return OkStatus();
 }
 
+Status CheckIds(const Graph& graph, const std::vector<ColumnSpec>& columns,
+                const LookupPlan& plan) {
+  for (const InputSpec& input : graph.inputs) {
+    if (input.kind != InputKind::kIds || plan.batch.samples == 0) continue;
+    size_t position = 0;
+    for (const uint32_t c : input.columns) {
+      const std::vector<Key>& ids = plan.batch.WithAll(c).keys;
+      const size_t length = ids.size() / plan.batch.samples;
+      for (size_t i = 0; i < ids.size(); ++i) {
+        const size_t p = input.rows.size() == 1 ? 0 : position + i % length;
+        if (ids[i] < static_cast<uint64_t>(input.rows[p])) continue;
+        return WithHint(Malformed("column {} of sample {} holds id {}; {} has rows 0 to {}",
+                                  columns[c].name, plan.rows[i / length] + 1, ids[i],
+                                  graph.value(input.value).name, input.rows[p] - 1),
+                        "give the embedding more rows, or use a lookup in a table, whose keys may "
+                        "be any number or text");
+      }
+      position += length;
+    }
+  }
+  return OkStatus();
+}
+
 SliceReader::SliceReader(Options options)
     : options_(std::move(options)),
       planner_(options_.plan, options_.shards, options_.wire_tables, options_.fixed) {
+  std::set<uint32_t> whole;
+  for (const InputSpec& input : options_.plan.graph.inputs) {
+    if (input.kind == InputKind::kIds) whole.insert(input.columns.begin(), input.columns.end());
+  }
+  whole_columns_.assign(whole.begin(), whole.end());
   if (options_.ahead) thread_ = std::jthread([this] { Run(); });
 }
 
@@ -101,6 +130,7 @@ SliceReader::Item SliceReader::Read() {
   const Plan& of = options_.plan;
   Batch& batch = plan->batch;
   batch.part.reset();
+  batch.whole_columns = whole_columns_;
   if (of.devices > 1) {
     const Range own = SamplesOf({of.devices, 1}, std::ssize(plan->rows), of.devices, of.position);
     batch.part = {static_cast<uint64_t>(own.begin), static_cast<uint64_t>(own.end)};
@@ -110,6 +140,7 @@ SliceReader::Item SliceReader::Read() {
     options_.data.Gather(plan->rows, plan->batch);
   }
   Status status = CheckLabels(options_.plan.graph, options_.data.columns(), *plan);
+  if (status.ok()) status = CheckIds(options_.plan.graph, options_.data.columns(), *plan);
   if (status.ok()) {
     const TimelineSpan span(options_.timeline, kFindKeys, batch.step, batch.slice);
     status = planner_.Fill(options_.purpose, *plan);

@@ -59,6 +59,7 @@ class SliceReader {
 
   const Options options_;
   LookupPlanner planner_;
+  std::vector<uint32_t> whole_columns_;  // Columns whose ids nodes read as numbers of rows.
   BoundedQueue<Item> ready_{3};
   bool at_end_ = false;  // Used by the consumer only.
   // Runs if slices are read ahead. Declared last: starts when the rest exists.
@@ -69,5 +70,8 @@ class SliceReader {
 // Malformed naming column and row.
 Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns,
                    const LookupPlan& plan);
+
+// Checks that ids which nodes read as numbers of rows name one. Errors: the same.
+Status CheckIds(const Graph& graph, const std::vector<ColumnSpec>& columns, const LookupPlan& plan);
 
 }  // namespace dt::worker

@@ -21,6 +21,7 @@ int64_t OuterSize(const Dim& whole, const CutDim& dim) {
 // The part of a factor that a device at these coordinates has.
 Range PartOfFactor(const CutFactor& factor, int64_t size, const DeviceMatrix& matrix,
                    const std::vector<uint32_t>& at) {
+  if (!factor.parts.empty()) return GivenPart(factor.parts, at[factor.axes[0]]);
   Range range{0, size};
   for (const AxisIndex axis : factor.axes) range = EvenPart(range, matrix[axis], at[axis]);
   return range;
@@ -72,14 +73,15 @@ class Position {
     }
     std::map<std::string_view, Node*> named;
     for (Node& node : graph.nodes) {
-      if (node.attrs.contains("first")) named[node.name] = &node;
+      const bool has_place = node.attrs.contains("first") || node.attrs.contains("manual_split");
+      if (has_place) named[node.name] = &node;
     }
     for (NodeIndex n = 0; n < parallel_.graph.nodes.size() && !named.empty(); ++n) {
       const auto node = named.find(parallel_.graph.nodes[n].name);
       if (node == named.end()) continue;
       const Result<Sharding> rule = ShardingOf(parallel_.graph, parallel_.graph.nodes[n]);
       DT_CHECK(rule.ok());
-      SetFirst(*node->second, *rule, parallel_.cuts[n]);
+      SetPlace(*node->second, *rule, parallel_.cuts[n]);
     }
   }
 
@@ -136,10 +138,13 @@ class Position {
     return box;
   }
 
-  // The columns of the data that this device reads.
+  // The columns of the data, or the positions of ids, that this device reads.
   void SetColumns(InputSpec& input, ValueIndex value) const {
-    if (input.columns.size() < 2) return;
+    const bool ids = input.kind == InputKind::kIds || input.kind == InputKind::kIdWeights;
+    if (!ids && input.columns.size() < 2) return;
     const Range columns = PartOf(value).back();
+    if (ids) input.first = static_cast<uint32_t>(columns.begin);
+    if (ids) return;
     input.columns = {input.columns.begin() + columns.begin, input.columns.begin() + columns.end};
   }
 
@@ -164,9 +169,9 @@ class Position {
     const Result<Sharding> rule = ShardingOf(parallel_.graph, parallel_.graph.nodes[n]);
     DT_CHECK(rule.ok());
     for (const ShardAttr& attr : rule->attrs) {
-      if (!attr.first) SetAttr(node, attr, *rule, cut);
+      if (!attr.first && !attr.axis.lists) SetAttr(node, attr, *rule, cut);
     }
-    SetFirst(node, *rule, cut);
+    SetPlace(node, *rule, cut);
     for (size_t loop = 0; loop < rule->loops.size(); ++loop) {
       const SamplePart parts = PartsOf(cut.matrix, cut.loops[loop]);
       const bool samples = rule->loops[loop].extent == Dim{kBatch, 1};
@@ -214,6 +219,23 @@ class Position {
     } else if ((*numbers)[attr.at] >= 0) {
       (*numbers)[attr.at] = counted.range.size();
     }
+  }
+
+  // What may differ between devices whose parts have equal lengths.
+  void SetPlace(Node& node, const Sharding& rule, const NodeCut& cut) const {
+    SetFirst(node, rule, cut);
+    for (const ShardAttr& attr : rule.attrs) {
+      if (attr.axis.lists) SetLengths(node, attr, rule, cut);
+    }
+  }
+
+  // The lengths of this device's lists.
+  void SetLengths(Node& node, const ShardAttr& attr, const Sharding& rule,
+                  const NodeCut& cut) const {
+    const std::vector<int64_t>& lengths = rule.loops[attr.axis.loops[0]].lists;
+    const Range range = RangeOf(attr.axis.loops[0], rule, cut);
+    node.attrs[attr.name] =
+        std::vector<int64_t>(lengths.begin() + range.begin, lengths.begin() + range.end);
   }
 
   // Where this device's part begins, if a constant dimension is divided: `first`, and beside it

@@ -100,6 +100,23 @@ void AddLists(CaseMaker& make) {
   }
 }
 
+// With the attribute, each field has its own rows.
+void AddEmbeddings(CaseMaker& make) {
+  const std::vector<int64_t> split = {5, 1, 9, 0, 2};
+  for (const bool fields : {false, true}) {
+    OpCase& c = make.Add(fields ? "embedding of fields" : "embedding", "embedding", {},
+                         {{Const(17), Const(6)}, {Batch(), Const(5)}});
+    if (fields) c.attrs["manual_split"] = split;
+    CaseInput& ids = c.inputs[1];
+    ids.index = true, ids.smooth = false;
+    for (size_t i = 0; i < ids.values.size(); ++i) {
+      const auto rows = static_cast<double>(fields ? split[i % 5] : 17);
+      // Some name no row.
+      ids.values[i] = std::floor(std::fmod(std::fabs(ids.values[i]) * 1000, rows + 1));
+    }
+  }
+}
+
 }  // namespace
 
 void AddRaggedCases(CaseMaker& make) {
@@ -111,6 +128,7 @@ void AddRaggedCases(CaseMaker& make) {
   AddActivations(make);
   AddChoices(make);
   AddLists(make);
+  AddEmbeddings(make);
 }
 
 }  // namespace dt::test

@@ -136,6 +136,19 @@ std::vector<Numbers> GatherLists(const OpCase& c) {
   })};
 }
 
+std::vector<Numbers> Embedding(const OpCase& c) {
+  const Tensor weight = In(c, 0), ids = In(c, 1);
+  const std::vector<int64_t> split = IntsAttr(c.attrs, "manual_split");
+  return {ForEach(OutShape(c), [&](const Index& i) {
+    const auto field = static_cast<size_t>(i[1]);
+    const auto id = static_cast<int64_t>(ids.at({i[0], i[1]}));
+    if (id >= (split.empty() ? weight.dim(0) : split[field])) return 0.0;
+    int64_t row = id;
+    for (size_t f = 0; f < field && !split.empty(); ++f) row += split[f];
+    return weight.at({row, i[2]});
+  })};
+}
+
 std::map<std::string, Defined> MakeDefinitions() {
   return {
       {"div", Pair([](double a, double b) { return a / b; })},
@@ -146,6 +159,7 @@ std::map<std::string, Defined> MakeDefinitions() {
       {"less_equal", Pair([](double a, double b) { return a <= b ? 1.0 : 0.0; })},
       {"greater", Pair([](double a, double b) { return a > b ? 1.0 : 0.0; })},
       {"greater_equal", Pair([](double a, double b) { return a >= b ? 1.0 : 0.0; })},
+      {"embedding", Embedding},
       {"where", Where},
       {"prelu", Prelu},
       {"dice", Dice},

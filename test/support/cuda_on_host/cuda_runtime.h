@@ -3,6 +3,7 @@
 // cannot reproduce a GPU's speed, nor details of its arithmetic and memory model.
 #pragma once
 
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +36,8 @@ struct cudaLaunchConfig_t {
   size_t dynamicSmemBytes = 0;
   cudaStream_t stream = nullptr;
 };
+
+inline float atomicAdd(float* at, float x) { return std::atomic_ref(*at).fetch_add(x); }
 
 namespace dt::test {
 

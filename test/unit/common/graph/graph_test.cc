@@ -19,7 +19,7 @@ Graph Tiny() {
       graph.AddValue({"x", DType::kF32, {Dim{kBatch, 1}, Const(3)}, ValueKind::kInput, kNone});
   const ValueIndex w =
       graph.AddValue({"y.weight", DType::kF32, {Const(3), Const(1)}, ValueKind::kParameter, kNone});
-  graph.inputs.push_back({x, InputKind::kFloats, {0, 1, 2}, kNone, kNone});
+  graph.inputs.push_back({.value = x, .columns = {0, 1, 2}});
   graph.parameters.push_back({w, {InitKind::kXavierNormal, 0}, 3, 1, true, kNone});
   Node y;
   y.name = "y";

@@ -43,6 +43,30 @@ TEST(Query, OperatorsWithPositions) {
   EXPECT_EQ(answer["outputs"][0]["slice"], Answer({2, 3, 4})) << answer;
 }
 
+// Neighbouring devices have the parts of a table; batches come first, then rows and columns.
+TEST(Query, RowsOfAnEmbedding) {
+  const Answer answer = Ask(R"({"op": "embedding", "shapes": [[12, 8], [6, 5]], "devices": 8,
+                               "strategy": [[2, 1], [2, 1]], "rank": 5})");
+  EXPECT_EQ(answer["device_matrix"], Answer({2, 2, 1, 2, 1}));
+  EXPECT_EQ(answer["inputs"][0], Answer({{"map", {1, -1}}, {"slice", {6, 8}}}));
+  EXPECT_EQ(answer["outputs"][0]["partial"], Answer({1}));
+  EXPECT_EQ(answer["communication"][0]["groups"], Answer({{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
+}
+
+TEST(Query, FieldsOfAnEmbedding) {
+  const Answer answer = Ask(R"({"op": "embedding", "shapes": [[15, 8], [6, 3]], "devices": 2,
+      "attrs": {"manual_split": [5, 1, 9]}, "strategy": [[2, 1]], "rank": 1})");
+  EXPECT_EQ(answer["inputs"][0]["slice"], Answer({9, 8}));
+  EXPECT_EQ(answer["inputs"][0]["map"][0], Answer({{"map", 1}, {"sizes", {6, 9}}}));
+  EXPECT_EQ(answer["inputs"][1]["slice"], Answer({6, 1}));
+  EXPECT_EQ(answer["communication"], Answer::array());
+  const Answer wrong = Ask(R"({"op": "embedding", "shapes": [[15, 8], [6, 3]], "devices": 2,
+      "attrs": {"manual_split": [5, 1, 8]}, "strategy": [[2, 1]]})");
+  EXPECT_EQ(wrong["error"]["what"],
+            "embedding: the fields of manual_split have 14 rows together, "
+            "and the weight has [15]");
+}
+
 TEST(Query, LayoutsInsteadOfAStrategy) {
   const Answer answer = Ask(R"({"op": "matmul", "shapes": [[4, 4], [4, 4]],
       "layouts": [{"device_matrix": [2, 2], "map": [1, 0]},

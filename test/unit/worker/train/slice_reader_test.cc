@@ -166,6 +166,38 @@ TEST(CheckLabelsTest, ALabelThatTheLossDoesNotTakeIsNamed) {
             "to 0 and 1");
 }
 
+// Two columns, of which the second has two ids for each sample.
+std::string IdProblem(std::vector<int64_t> rows, std::vector<Key> second) {
+  Graph graph;
+  graph.values.push_back({.name = "ids(e)", .dtype = DType::kU32});
+  graph.inputs = {{.value = 0, .kind = InputKind::kIds, .columns = {0, 1}, .rows = rows}};
+  LookupPlan plan;
+  plan.batch.samples = 2;
+  plan.batch.whole_columns = {0, 1};
+  plan.batch.columns.resize(2);
+  plan.batch.columns[0].keys = {0, 4};
+  plan.batch.columns[1].keys = std::move(second);
+  plan.rows = {10, 11};
+  const Status status = CheckIds(graph, {{.name = "user"}, {.name = "items"}}, plan);
+  EXPECT_TRUE(status.ok() || ExitCodeOf(status) == 3) << "bad data";
+  return status.ok() ? "" : ToText(status);
+}
+
+TEST(CheckIdsTest, AnIdWithoutARowIsNamed) {
+  EXPECT_EQ(IdProblem({5}, {0, 1, 2, 4}), "");
+  EXPECT_EQ(IdProblem({5, 3, 8}, {0, 7, 2, 4}), "");
+  const std::string hint =
+      "; give the embedding more rows, or use a lookup in a table, whose keys may be any number or "
+      "text";
+  EXPECT_EQ(IdProblem({5}, {0, 1, 5, 4}),
+            "column items of sample 12 holds id 5; ids(e) has rows 0 to 4" + hint);
+  EXPECT_EQ(IdProblem({5, 3, 8}, {0, 1, 3, 4}),
+            "column items of sample 12 holds id 3; ids(e) has rows 0 to 2" + hint);
+  EXPECT_EQ(
+      IdProblem({5}, {0, ~Key{0}, 1, 4}),
+      fmt::format("column items of sample 11 holds id {}; ids(e) has rows 0 to 4", ~Key{0}) + hint);
+}
+
 TEST_F(SliceReaderTest, ItCanBeLeftAtAnyTime) {
   for (int taken = 0; taken < 5; ++taken) {
     const auto reader = Open(1000);

@@ -249,6 +249,44 @@ TEST(ParallelGraph, ClassesOfACrossEntropy) {
   }
 }
 
+// A dense table that all fields share, cut by columns, rows, samples and rows, and fields.
+TEST(ParallelGraph, RowsOfAnEmbedding) {
+  const JobConfig job = TinyJob(
+      {TinyNode("e", "embedding", {"C1", "C2"}, {{"rows", int64_t{11}}, {"dim", int64_t{6}}}),
+       TinyNode("c", "dense", {"e"}, {{"units", int64_t{1}}})});
+  for (const uint32_t samples : {7U, 2U}) {
+    Equality equality(job, samples);
+    equality.Expect(2, {{"e.rows", Strategy{{{1}, {2}}}}});
+    equality.Expect(4, {{"e.rows", Strategy{{{1}, {1}}, {{2}, {2}}}}});
+    // Rows: each device has terms of a sum.
+    for (const uint32_t rows : {2U, 3U, 4U}) {
+      const auto communication = equality.Expect(rows, {{"e.rows", Strategy{{{rows}, {1}}}}});
+      EXPECT_TRUE(communication.contains("all_reduce") || communication.contains("reduce_scatter"));
+    }
+    equality.Expect(4, {{"e.rows", Strategy{{{2}, {1}}, {{2}, {1}}}}});
+    equality.Expect(8, {{"e.rows", Strategy{{{2}, {2}}, {{1}, {2}}}}});
+    if (HasFailure()) return;
+  }
+}
+
+// Fields of different numbers of rows, which follow their fields: nothing is added up between
+// devices but what samples give.
+TEST(ParallelGraph, FieldsOfAnEmbedding) {
+  const JobConfig job =
+      TinyJob({TinyNode("e", "embedding", {"C1", "C2", "C3"},
+                        {{"manual_split", std::vector<int64_t>{5, 1, 9}}, {"dim", int64_t{4}}}),
+               TinyNode("c", "dense", {"e"}, {{"units", int64_t{1}}})});
+  for (const uint32_t samples : {7U, 2U}) {
+    Equality equality(job, samples);
+    for (const uint32_t fields : {2U, 3U}) {
+      equality.Expect(fields, {{"e.rows", Strategy{{{fields}, {1}}}}});
+      equality.Expect(2 * fields, {{"e.rows", Strategy{{{fields}, {1}}, {{2}, {fields}}}}});
+      equality.Expect(2 * fields, {{"e.rows", Strategy{{{fields}, {2}}}}});
+    }
+    if (HasFailure()) return;
+  }
+}
+
 JobConfig Mlp() {
   return TinyJob({TinyNode("a", "dense", {"I1"}, {{"units", int64_t{16}}}),
                   TinyNode("b", "dense", {"a"}, {{"units", int64_t{12}}}),
