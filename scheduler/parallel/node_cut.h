@@ -27,8 +27,8 @@ struct CutProblem {
 };
 
 // The device matrix has an axis for each loop that may be cut, in the order of the rule. If the
-// node uses fewer devices, the rest is one more axis: the first one for tables that are cut, and with
-// `copies_first`; else the last one.
+// node uses fewer devices, the rest is one more axis: the first one for tables that are cut, and
+// with `copies_first`; else the last one.
 std::variant<NodeCut, CutProblem> CutOf(const Sharding& rule, const Strategy& strategy,
                                         uint32_t devices, bool copies_first = false);
 // The same from the number of parts of each loop. REQUIRES: they divide the devices.

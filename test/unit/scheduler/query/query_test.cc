@@ -62,9 +62,7 @@ TEST(Query, FieldsOfAnEmbedding) {
   EXPECT_EQ(answer["communication"], Answer::array());
   const Answer wrong = Ask(R"({"op": "embedding", "shapes": [[15, 8], [6, 3]], "devices": 2,
       "attrs": {"manual_split": [5, 1, 8]}, "strategy": [[2, 1]]})");
-  EXPECT_EQ(wrong["error"]["what"],
-            "embedding: the fields of manual_split have 14 rows together, "
-            "and the weight has [15]");
+  EXPECT_EQ(wrong["error"]["rule"], "shapes");
 }
 
 TEST(Query, LayoutsInsteadOfAStrategy) {
