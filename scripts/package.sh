@@ -3,7 +3,7 @@
 # build has one, and every shared library that they need except glibc and the driver. See docs/gpu.md.
 #   --build DIR   the build to pack (default build/release); it must have been built
 #   --out DIR     the folder (default build/package/dovetail); its old content is replaced
-#   --no-cuda     leaves out the CUDA library and cuBLASLt (half a gigabyte)
+#   --no-cuda     leaves out the CUDA library, cuBLASLt and NCCL (0.7 gigabytes)
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -39,6 +39,9 @@ packed=("$out/bin/dovetail")
 if [[ -n $cuda && -e $build/libdovetail_cuda.so ]]; then
   cp "$build/libdovetail_cuda.so" "$out/bin/"
   packed+=("$out/bin/libdovetail_cuda.so")
+  # The CUDA library opens NCCL by its name, if it is there.
+  nccl=$(readlink -f "$(dirname "$(env -u LD_LIBRARY_PATH ldd "$build/libdovetail_cuda.so" | awk '/libcublasLt/ { print $3 }')")/libnccl.so.2")
+  [[ ! -e $nccl ]] || cp "$nccl" "$out/lib/libnccl.so.2"
 fi
 
 # True for libraries of the target machine: glibc belongs to its loader, and libcuda to its driver.

@@ -19,7 +19,7 @@ done
 
 build=build/release
 cmake --preset release -DDT_WITH_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$arch"
-cmake --build $build --target dovetail dovetail_cuda common_device_test backends_test worker_engine_test
+cmake --build $build --target dovetail dovetail_cuda common_device_test backends_test worker_engine_test worker_collective_test
 
 # Runs the tests of a program that need a GPU; none may be skipped.
 run() { # the program's path below build/release/test, then what runs it
@@ -33,6 +33,8 @@ run() { # the program's path below build/release/test, then what runs it
   rm "$out"
 }
 programs=(unit/common/device/common_device_test ops/backends_test unit/worker/engine/worker_engine_test)
+# Collectives need a second card.
+[[ $(nvidia-smi --list-gpus | wc -l) -lt 2 ]] || programs+=(unit/worker/collective/worker_collective_test)
 for program in "${programs[@]}"; do run "$program"; done
 if [[ -n $sanitizer ]]; then
   for tool in "memcheck --report-api-errors no" synccheck racecheck; do  # One test asks for more memory than any card has.

@@ -264,7 +264,9 @@ Result<std::unique_ptr<CudaAccelerator>> CudaAccelerator::Open(const CudaLibrary
   return Over(library.table(), {.kind = DeviceKind::kCuda,
                                 .index = index,
                                 .name = found.name,
-                                .memory_bytes = found.memory_bytes});
+                                .memory_bytes = found.memory_bytes,
+                                .uuid = UuidText(found),
+                                .why_alone = WhyAlone(library.table())});
 }
 
 std::unique_ptr<CudaAccelerator> CudaAccelerator::Over(const CudaTable& table,

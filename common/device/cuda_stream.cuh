@@ -39,7 +39,7 @@ inline cudaStream_t LaunchOn(const CudaStream& on) {
   return on.stream;
 }
 
-// Fills all of the table except find_kernel.
+// Fills all of the table except nccl and find_kernel.
 void FillCudaRuntime(CudaTable* table);
 
 }  // namespace dt

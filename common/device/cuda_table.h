@@ -9,20 +9,21 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/device/nccl_table.h"
+
 namespace dt {
 
-inline constexpr uint32_t kCudaTableVersion = 2;
+inline constexpr uint32_t kCudaTableVersion = 3;
 inline constexpr const char* kCudaTableSymbol = "DtFillCudaTable";
-
-using CudaError = const char*;
 
 struct CudaDevice {
   char name[256] = {};  // Zero-terminated.
   uint64_t memory_bytes = 0;
   int32_t major = 0, minor = 0;  // Compute capability.
+  char uuid[16] = {};            // Of this card and no other.
 };
 
-struct CudaStream;  // Owned by the library: stream, cuBLASLt handle, workspace.
+// CudaStream is owned by the library: stream, cuBLASLt handle, workspace.
 struct CudaEvent;
 struct CudaGraph;  // Captured and instantiated.
 
@@ -89,6 +90,14 @@ struct CudaKernel {
   bool (*can_capture)(const CudaCall& call) = nullptr;  // nullptr: can always be captured.
 };
 
+struct CudaRows {
+  void* to = nullptr;
+  size_t to_pitch = 0;
+  const void* from = nullptr;
+  size_t from_pitch = 0;
+  size_t bytes = 0, rows = 0;
+};
+
 struct CudaTable {
   uint32_t version = 0;
   CudaError (*count_devices)(int32_t* count) = nullptr;
@@ -112,6 +121,8 @@ struct CudaTable {
   CudaError (*copy_to_host)(CudaStream* stream, void* to, const void* from, size_t bytes) = nullptr;
   CudaError (*copy_on_device)(CudaStream* stream, void* to, const void* from,
                               size_t bytes) = nullptr;
+  // Copies `rows` pieces of `bytes`, which are so many bytes apart.
+  CudaError (*copy_rows_on_device)(CudaStream* stream, const CudaRows& copy) = nullptr;
   CudaError (*record)(CudaStream* stream, CudaEvent* event) = nullptr;
   CudaError (*wait_for)(CudaStream* stream, CudaEvent* event) = nullptr;
   CudaError (*make_event)(int32_t device, CudaEvent** out) = nullptr;
@@ -124,6 +135,8 @@ struct CudaTable {
   CudaError (*end_capture)(CudaStream* stream, CudaGraph** out) = nullptr;
   CudaError (*launch_graph)(CudaStream* stream, CudaGraph* graph) = nullptr;
   void (*destroy_graph)(CudaGraph* graph) = nullptr;
+
+  NcclTable nccl = {};
 
   // Returns nullptr if the operator has no CUDA kernel.
   const CudaKernel* (*find_kernel)(const char* op) = nullptr;

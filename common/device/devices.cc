@@ -29,6 +29,18 @@ DeviceInfo HostDevice() {
           .memory_bytes = pages * page_bytes};
 }
 
+std::string UuidText(const CudaDevice& card) {
+  std::string text;
+  for (const char byte : card.uuid) text += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+  return text;
+}
+
+std::string WhyAlone(const CudaTable& table) {
+  if (table.nccl.load == nullptr) return "the CUDA library has no NCCL";
+  const CudaError why = table.nccl.load();
+  return why == nullptr ? "" : why;
+}
+
 Result<std::vector<DeviceInfo>> FindCudaDevices() {
   DT_TRY(const CudaLibrary cuda, CudaLibrary::OpenForCards());
   DT_TRY(const int count, cuda.CountDevices());
@@ -41,7 +53,9 @@ Result<std::vector<DeviceInfo>> FindCudaDevices() {
     devices.push_back({.kind = DeviceKind::kCuda,
                        .index = i,
                        .name = found->name,
-                       .memory_bytes = found->memory_bytes});
+                       .memory_bytes = found->memory_bytes,
+                       .uuid = UuidText(*found),
+                       .why_alone = WhyAlone(cuda.table())});
   }
   if (devices.empty()) return last;
   return devices;

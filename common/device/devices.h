@@ -20,12 +20,20 @@ struct DeviceInfo {
   uint64_t memory_bytes = 0;
   // Operators that cannot run on the device.
   std::vector<std::string> without_kernel = {};
-  DT_FIELDS(kind, index, name, memory_bytes, without_kernel)
+  std::string uuid = {};       // Of a card: no other has it.
+  std::string why_alone = {};  // Why NCCL cannot connect it with others; empty if it can.
+  DT_FIELDS(kind, index, name, memory_bytes, without_kernel, uuid, why_alone)
   friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
 
 // The CPU and its memory, which always exist.
 DeviceInfo HostDevice();
+struct CudaDevice;
+struct CudaTable;
+// The card's number that no other has, in hex digits.
+std::string UuidText(const CudaDevice& card);
+// DeviceInfo::why_alone of cards of this library.
+std::string WhyAlone(const CudaTable& table);
 // The cards that run this build's code, each tested with a small kernel. Unavailable, with the
 // reason and a hint, if there is none. Takes up to a second if a driver is installed.
 Result<std::vector<DeviceInfo>> FindCudaDevices();

@@ -1,6 +1,7 @@
 // The part of the table that belongs to no operator: cards, memory, streams, events and graphs.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "common/device/cuda_stream.cuh"
@@ -111,6 +112,8 @@ CudaError Describe(int32_t device, CudaDevice* out) {
   out->memory_bytes = properties.totalGlobalMem;
   out->major = properties.major;
   out->minor = properties.minor;
+  static_assert(sizeof(out->uuid) == sizeof(properties.uuid));
+  std::memcpy(out->uuid, &properties.uuid, sizeof(out->uuid));
   return nullptr;
 }
 
@@ -193,6 +196,12 @@ CudaError CopyOnDevice(CudaStream* stream, void* to, const void* from, size_t by
   return Copy(stream, to, from, bytes, cudaMemcpyDeviceToDevice);
 }
 
+CudaError CopyRowsOnDevice(CudaStream* stream, const CudaRows& copy) {
+  if (copy.bytes == 0 || copy.rows == 0) return nullptr;
+  return TextOf(cudaMemcpy2DAsync(copy.to, copy.to_pitch, copy.from, copy.from_pitch, copy.bytes,
+                                  copy.rows, cudaMemcpyDeviceToDevice, LaunchOn(*stream)));
+}
+
 // ------------------------------------------------------------------ events
 
 CudaError MakeEvent(int32_t device, CudaEvent** out) {
@@ -264,6 +273,7 @@ void FillCudaRuntime(CudaTable* table) {
             .copy_to_device = CopyToDevice,
             .copy_to_host = CopyToHost,
             .copy_on_device = CopyOnDevice,
+            .copy_rows_on_device = CopyRowsOnDevice,
             .record = Record,
             .wait_for = WaitFor,
             .make_event = MakeEvent,

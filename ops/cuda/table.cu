@@ -6,6 +6,7 @@ extern "C" __attribute__((visibility("default"))) bool DtFillCudaTable(uint32_t 
                                                                        dt::CudaTable* table) {
   if (version != dt::kCudaTableVersion) return false;
   dt::FillCudaRuntime(table);
+  dt::FillNccl(&table->nccl);
   table->find_kernel = dt::FindCudaKernel;
   return true;
 }

@@ -40,7 +40,7 @@ OUTSIDE = [
     ("CLI11", r"CLI/", r"cli/"),
     ("xxHash", r"xxhash", r"common/base/"),
     ("dynamic loading", r"dlfcn\.h", r"common/device/"),
-    ("NCCL", r"nccl", r"worker/collective/\w+_nccl\.(cu|cc)"),
+    ("NCCL", r"nccl", r"common/device/nccl_cuda\.cu"),
     ("CUDA", r"(cuda|cublas|curand|cusparse|device_launch|cub/|thrust/|cooperative_groups|nvtx|mma\.h)",
      r".*_cuda\.(h|cu|cuh|cc)|.*\.cu|common/device/"),
     ("GoogleTest", r"g(test|mock)/", r"test/"),

@@ -2,45 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
 
 #include "common/base/check.h"
+#include "worker/engine/part_copies.h"
 
 namespace dt::worker {
 namespace {
 
 constexpr uint32_t kTeamGroup = 1;  // In tags of messages; the exchange of steps has 0.
-
-// A tensor as [outer, length, inner], where the middle is one of its dimensions.
-struct Rows {
-  size_t outer = 1, length = 1, bytes = 1;  // The bytes of [inner].
-};
-Rows RowsAlong(const TensorView& view, size_t dim) {
-  Rows rows{.bytes = SizeOf(view.dtype)};
-  for (size_t d = 0; d < view.shape.size(); ++d) {
-    const auto length = static_cast<size_t>(view.shape[d]);
-    if (d < dim) rows.outer *= length;
-    if (d == dim) rows.length = length;
-    if (d > dim) rows.bytes *= length;
-  }
-  return rows;
-}
-
-// Copies positions [begin, begin + count) of the middle dimension to `part`, or back.
-void TakePart(const Rows& whole, const std::byte* from, Range range, std::byte* part) {
-  const size_t bytes = static_cast<size_t>(range.size()) * whole.bytes;
-  from += static_cast<size_t>(range.begin) * whole.bytes;
-  for (size_t o = 0; o < whole.outer && bytes > 0; ++o, part += bytes) {
-    std::memcpy(part, from + o * whole.length * whole.bytes, bytes);
-  }
-}
-void PutPart(const Rows& whole, const std::byte* part, Range range, std::byte* to) {
-  const size_t bytes = static_cast<size_t>(range.size()) * whole.bytes;
-  to += static_cast<size_t>(range.begin) * whole.bytes;
-  for (size_t o = 0; o < whole.outer && bytes > 0; ++o, part += bytes) {
-    std::memcpy(to + o * whole.length * whole.bytes, part, bytes);
-  }
-}
 
 // A node's group, and how it divides a dimension.
 struct GroupNode {
@@ -49,6 +20,7 @@ struct GroupNode {
   std::vector<int64_t> axes;  // The lengths of the axes along which members differ, outer first.
   uint32_t own = 0;           // This worker's number in the group.
   uint32_t number = 0;        // The node's number, the same in all plans of the team.
+  bool on_card = false;       // Its values are in the memory of a card.
 };
 
 class CommRunner : public NodeRunner {
@@ -61,9 +33,13 @@ class CommRunner : public NodeRunner {
     for (NodeIndex n = 0; n < graph.nodes.size(); ++n) {
       const Node& node = graph.nodes[n];
       const bool here = node.phase != Phase::kJoin && context_.index.Is(n, OpKind::kCommunication);
-      if (here) DT_TRY_STATUS(OpenNode(node, groups_[n]));
+      if (!here) continue;
+      DT_TRY_STATUS(OpenNode(node, groups_[n]));
+      if (node.device != Device::kGpu) continue;
+      groups_[n].on_card = true;
+      groups_[n].ranks.id = static_cast<uint32_t>(IntAttr(node.attrs, "group", 0));
     }
-    return OkStatus();
+    return ConnectCards();
   }
 
   Status Begin(const Pass& pass) override {
@@ -92,6 +68,23 @@ class CommRunner : public NodeRunner {
     const TimelineSpan span(context_.timeline, {Track::kExchange, "exchange", subgraph.name},
                             pass.run.step);
     return context_.join(subgraph);
+  }
+
+  // Joins the groups whose values are on cards, in the order of the plan.
+  Status ConnectCards() {
+    std::map<uint32_t, RankGroup> groups;
+    for (const GroupNode& group : groups_) {
+      if (group.on_card) groups.try_emplace(group.ranks.id, group.ranks);
+    }
+    if (groups.empty()) return OkStatus();
+    auto* const card = dynamic_cast<CudaAccelerator*>(context_.accelerator);
+    if (card == nullptr || team_.connect_cards == nullptr) {
+      return Internal("the plan communicates between cards, and this worker cannot");
+    }
+    std::vector<RankGroup> in_order;
+    for (const auto& [id, group] : groups) in_order.push_back(group);
+    DT_TRY(cards_, team_.connect_cards(in_order, *card));
+    return OkStatus();
   }
 
   const std::vector<uint32_t>& MembersOf(const Node& node) const {
@@ -245,9 +238,13 @@ class CommRunner : public NodeRunner {
     const auto find = [&](ValueIndex v, const TensorView& view, size_t d) {
       FindParts(group, graph.value(v).shape[d], view.shape[d]);
     };
-    const Work work{node, group, in, out, prepared.scratch};
+    Work work{node, group, in, out, prepared.scratch, team_.communicator.get()};
+    if (group.on_card) {
+      work.communicator = cards_.get();
+      work.copy = [this](const CudaRows& copy) { return cards_->CopyRows(copy); };
+    }
     if (node.op == "all_reduce") {
-      return team_.communicator->AllReduce(call, ReduceOf(node, in), BytesOf(in), BytesOf(out));
+      return work.communicator->AllReduce(call, ReduceOf(node, in), BytesOf(in), BytesOf(out));
     }
     if (node.op == "all_gather") {
       find(node.outputs[0], out, dim);
@@ -262,8 +259,9 @@ class CommRunner : public NodeRunner {
     }
     find(node.inputs[0], in, dim);
     if (node.op == "take_part") {
-      TakePart(RowsAlong(in, dim), BytesOf(in).data(), ranges_[group.own], BytesOf(out).data());
-      return OkStatus();
+      DT_TRY_STATUS(TakePart(RowsAlong(in, dim), ranges_[group.own], BytesOf(in).data(),
+                             BytesOf(out).data(), work.copy));
+      return Settle(call, work);
     }
     if (node.op == "reduce_scatter") return ReduceScatter(call, work, dim);
     return Internal("no stream runs operator {} of node {}", node.op, node.name);
@@ -275,8 +273,14 @@ class CommRunner : public NodeRunner {
     const TensorView& in;
     const TensorView& out;
     std::vector<std::byte>& scratch;
+    Communicator* communicator;
+    CopyRows copy = CopyRowsOnHost;
   };
 
+  // Copies on a card may be under way.
+  Status Settle(const CollectiveCall& call, const Work& work) const {
+    return work.group.on_card ? cards_->Settle(call) : OkStatus();
+  }
   static std::span<std::byte> BytesOf(const TensorView& view) {
     return {static_cast<std::byte*>(view.data), view.bytes()};
   }
@@ -285,79 +289,66 @@ class CommRunner : public NodeRunner {
     return {max ? Reduction::kMax : Reduction::kSum, view.dtype};
   }
   // Bytes of each member's part.
-  static void SizesOf(const Rows& rows, const std::vector<Range>& ranges,
+  static void SizesOf(const RowsAlong& rows, const std::vector<Range>& ranges,
                       std::vector<size_t>& sizes) {
     sizes.clear();
-    for (const Range& range : ranges) {
-      sizes.push_back(rows.outer * static_cast<size_t>(range.size()) * rows.bytes);
-    }
+    for (const Range& range : ranges) sizes.push_back(rows.BytesOf(range));
   }
-  static std::span<std::byte> Scratch(const Work& work, size_t bytes) {
+  Result<std::span<std::byte>> Scratch(const Work& work, size_t bytes) const {
+    if (work.group.on_card) {
+      DT_TRY(std::byte* const memory, cards_->Scratch(bytes));
+      return std::span(memory, bytes);
+    }
     if (work.scratch.size() < bytes) work.scratch.resize(bytes + bytes / 8);
     return std::span(work.scratch).first(bytes);
   }
-  // Packs the parts one after the other, or the reverse.
-  static void Pack(const Rows& rows, const std::vector<Range>& ranges, const std::byte* whole,
-                   std::byte* packed) {
-    for (const Range& range : ranges) {
-      TakePart(rows, whole, range, packed);
-      packed += rows.outer * static_cast<size_t>(range.size()) * rows.bytes;
-    }
-  }
-  static void Unpack(const Rows& rows, const std::vector<Range>& ranges, const std::byte* packed,
-                     std::byte* whole) {
-    for (const Range& range : ranges) {
-      PutPart(rows, packed, range, whole);
-      packed += rows.outer * static_cast<size_t>(range.size()) * rows.bytes;
-    }
-  }
 
   Status AllGather(const CollectiveCall& call, const Work& work, size_t dim) {
-    const Rows rows = RowsAlong(work.out, dim);
+    const RowsAlong rows(work.out, dim);
     SizesOf(rows, ranges_, receive_);
     if (rows.outer == 1) {
-      return team_.communicator->AllGather(call, BytesOf(work.in), receive_, BytesOf(work.out));
+      return work.communicator->AllGather(call, BytesOf(work.in), receive_, BytesOf(work.out));
     }
-    const std::span<std::byte> packed = Scratch(work, work.out.bytes());
-    DT_TRY_STATUS(team_.communicator->AllGather(call, BytesOf(work.in), receive_, packed));
-    Unpack(rows, ranges_, packed.data(), BytesOf(work.out).data());
-    return OkStatus();
+    DT_TRY(const std::span<std::byte> packed, Scratch(work, work.out.bytes()));
+    DT_TRY_STATUS(work.communicator->AllGather(call, BytesOf(work.in), receive_, packed));
+    DT_TRY_STATUS(Unpack(rows, ranges_, packed.data(), BytesOf(work.out).data(), work.copy));
+    return Settle(call, work);
   }
 
   Status ReduceScatter(const CollectiveCall& call, const Work& work, size_t dim) {
-    const Rows rows = RowsAlong(work.in, dim);
+    const RowsAlong rows(work.in, dim);
     SizesOf(rows, ranges_, send_);
     std::span<const std::byte> in = BytesOf(work.in);
     if (rows.outer > 1) {
-      const std::span<std::byte> packed = Scratch(work, work.in.bytes());
-      Pack(rows, ranges_, in.data(), packed.data());
+      DT_TRY(const std::span<std::byte> packed, Scratch(work, work.in.bytes()));
+      DT_TRY_STATUS(Pack(rows, ranges_, in.data(), packed.data(), work.copy));
       in = packed;
     }
-    return team_.communicator->ReduceScatter(call, ReduceOf(work.node, work.in), in, send_,
-                                             BytesOf(work.out));
+    return work.communicator->ReduceScatter(call, ReduceOf(work.node, work.in), in, send_,
+                                            BytesOf(work.out));
   }
 
   struct Dims {
     size_t divided = 0, joined = 0;
   };
   Status AllToAll(const CollectiveCall& call, const Work& work, const Dims& dims) {
-    const Rows divided = RowsAlong(work.in, dims.divided);
-    const Rows joined = RowsAlong(work.out, dims.joined);
+    const RowsAlong divided(work.in, dims.divided), joined(work.out, dims.joined);
     SizesOf(divided, divided_, send_);
     SizesOf(joined, ranges_, receive_);
-    const std::span<std::byte> packed = Scratch(work, work.in.bytes() + work.out.bytes());
+    DT_TRY(const std::span<std::byte> packed, Scratch(work, work.in.bytes() + work.out.bytes()));
     const std::span<std::byte> sent = packed.first(work.in.bytes());
     const std::span<std::byte> received = packed.subspan(work.in.bytes());
-    Pack(divided, divided_, BytesOf(work.in).data(), sent.data());
-    DT_TRY_STATUS(team_.communicator->AllToAll(call, sent, {send_, receive_}, received));
-    Unpack(joined, ranges_, received.data(), BytesOf(work.out).data());
-    return OkStatus();
+    DT_TRY_STATUS(Pack(divided, divided_, BytesOf(work.in).data(), sent.data(), work.copy));
+    DT_TRY_STATUS(work.communicator->AllToAll(call, sent, {send_, receive_}, received));
+    DT_TRY_STATUS(Unpack(joined, ranges_, received.data(), BytesOf(work.out).data(), work.copy));
+    return Settle(call, work);
   }
 
   const RunnerContext& context_;
   TeamLink& team_;
-  std::vector<GroupNode> groups_;   // By node.
-  std::span<const int64_t> sizes_;  // By symbol.
+  std::unique_ptr<DeviceCommunicator> cards_;  // Null: nothing communicates between cards.
+  std::vector<GroupNode> groups_;              // By node.
+  std::span<const int64_t> sizes_;             // By symbol.
   uint64_t evaluations_ = 0;
   std::vector<Range> ranges_, divided_;
   std::vector<size_t> send_, receive_;

@@ -27,12 +27,24 @@ class WorkerRole : public Worker {
                                       .prefix = fmt::format("mesh/{}", view.generation.value()),
                                       .limits = limits});
     };
+    const auto connect_cards = [this](const View& view, uint32_t rank, const MeshLimits& limits) {
+      const std::string prefix = fmt::format("cards/{}", view.generation.value());
+      return [=, this](std::span<const RankGroup> groups, CudaAccelerator& card) {
+        ControlRendezvous rendezvous(*link_);
+        return ConnectNccl(groups, {.card = card,
+                                    .rank = rank,
+                                    .rendezvous = rendezvous,
+                                    .prefix = prefix,
+                                    .limits = limits});
+      };
+    };
     return RunWorker({.options = options_,
                       .link = *link_,
                       .maps = *maps_,
                       .data_network = options_.data_network != nullptr ? *options_.data_network
                                                                        : options_.network,
                       .connect = connect,
+                      .connect_cards = connect_cards,
                       .devices = devices_},
                      std::move(stop));
   }

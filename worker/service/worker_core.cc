@@ -253,6 +253,7 @@ class WorkerCore {
     DT_TRY(auto mesh, parts_.connect(view, rank_, limits));
     connecting_ = false;
     team_.emplace(std::move(mesh), team_size);
+    if (parts_.connect_cards) team_->connect_cards = parts_.connect_cards(view, rank_, limits);
     return OkStatus();
   }
 

@@ -10,6 +10,7 @@
 #include "common/cluster/view.h"
 #include "common/control/control_link.h"
 #include "worker/collective/mesh.h"
+#include "worker/exchange/team_link.h"
 #include "worker/service/worker.h"
 
 namespace dt::worker {
@@ -23,6 +24,9 @@ struct WorkerParts {
   std::function<Result<std::unique_ptr<Mesh>>(const View& view, uint32_t rank,
                                               const MeshLimits& limits)>
       connect;
+  // How it connects its card with those of others. Empty: it cannot.
+  std::function<TeamLink::ConnectCards(const View& view, uint32_t rank, const MeshLimits& limits)>
+      connect_cards = {};
   Status devices = {};  // Not OK: what cluster.devices asks for is not there.
   const Clock& clock = SystemClock();
 };

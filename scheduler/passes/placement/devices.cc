@@ -42,6 +42,17 @@ void WarnOfOtherDevice(const std::string& file, const ComputeRates& measured,
            {"hint", "measure on a worker's machine: dovetail bench devices --out FILE"}});
 }
 
+// Why NCCL cannot connect all of them.
+std::string WhyAlone(std::span<const DeviceInfo> accelerators) {
+  std::set<std::string_view> uuids;
+  for (const DeviceInfo& accelerator : accelerators) {
+    if (accelerator.kind != DeviceKind::kCuda) return "not every worker has a card";
+    if (!accelerator.why_alone.empty()) return accelerator.why_alone;
+    if (!uuids.insert(accelerator.uuid).second) return "two workers share a card";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::optional<DeviceInfo> CommonAccelerator(std::span<const DeviceInfo> accelerators,
@@ -56,6 +67,7 @@ std::optional<DeviceInfo> CommonAccelerator(std::span<const DeviceInfo> accelera
     without.insert(accelerator.without_kernel.begin(), accelerator.without_kernel.end());
   }
   common.without_kernel.assign(without.begin(), without.end());
+  common.why_alone = WhyAlone(accelerators);
   return common;
 }
 

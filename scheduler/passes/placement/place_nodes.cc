@@ -48,7 +48,11 @@ class Placer {
     PlacementConstraints::Options options = {
         .automatic = MayBeChosen(request_.accelerator, request_.job),
         .tags_hold = request_.accelerator.has_value()};
-    if (request_.accelerator) options.without_kernel = request_.accelerator->without_kernel;
+    if (request_.accelerator) {
+      options.without_kernel = request_.accelerator->without_kernel;
+      options.cards_communicate = request_.accelerator->kind == DeviceKind::kCuda &&
+                                  request_.accelerator->why_alone.empty();
+    }
     if (!options.tags_hold) fallback_ = options.unheld = WhyNone();
     Result<Graph> placed = WithTags(options);
     if (placed.ok() || !too_large_ || !request_.job.parallel.fall_back_to_cpu) return placed;

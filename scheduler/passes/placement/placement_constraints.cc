@@ -179,8 +179,9 @@ Status PlacementConstraints::FindSliceNode(NodeIndex n) {
   const Node& node = graph_.nodes[n];
   PlacementConstraint& constraint = of_node_[n];
   if (index_.Is(n, OpKind::kCommunication)) {
-    constraint.device = Device::kCpu;
-    why_[n] = "communication";
+    const NodeIndex from = graph_.value(node.inputs[0]).producer;
+    if (options_.cards_communicate && from != kNone) constraint = of_node_[from];
+    why_[n] = options_.cards_communicate ? "with what it sends" : "communication";
     return OkStatus();
   }
   DT_TRY(const Device said, SaidOf(n));

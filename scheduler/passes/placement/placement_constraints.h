@@ -29,6 +29,7 @@ class PlacementConstraints {
     bool tags_hold = true;    // If false, every `gpu` in the job is treated as `auto`.
     std::string unheld = {};  // Why tags do not hold.
     std::span<const std::string> without_kernel = {};  // Operators that cannot run on `gpu`.
+    bool cards_communicate = false;                    // Collectives of a slice may be on `gpu`.
   };
   // REQUIRES: the index outlives the result; forward nodes come before their gradients. Errors:
   // NotYet, for a tag that has no meaning here; Invalid, for tags that do not hold without

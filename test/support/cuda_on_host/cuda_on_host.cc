@@ -232,6 +232,20 @@ CudaError CopyOnDevice(CudaStream* stream, void* to, const void* from, size_t by
   return nullptr;
 }
 
+CudaError CopyRowsOnDevice(CudaStream* stream, const CudaRows& copy) {
+  if (copy.bytes == 0 || copy.rows == 0) return nullptr;
+  const size_t last = copy.rows - 1;
+  DT_CHECK(TheCards().device.Hold(copy.to, last * copy.to_pitch + copy.bytes) &&
+           TheCards().device.Hold(copy.from, last * copy.from_pitch + copy.bytes));
+  Give(stream->stream, [copy] {
+    for (size_t r = 0; r < copy.rows; ++r) {
+      std::memcpy(static_cast<std::byte*>(copy.to) + r * copy.to_pitch,
+                  static_cast<const std::byte*>(copy.from) + r * copy.from_pitch, copy.bytes);
+    }
+  });
+  return nullptr;
+}
+
 CudaError MakeStream(int32_t device, CudaStream** out) {
   auto made = std::make_unique<CudaStream>(device);
   made->stream = std::make_unique<CUstream_st>(device, TheCards().streams++).release();
@@ -305,6 +319,7 @@ CudaTable TableOnHost() {
       .copy_to_device = CopyToDevice,
       .copy_to_host = CopyToHost,
       .copy_on_device = CopyOnDevice,
+      .copy_rows_on_device = CopyRowsOnDevice,
       .record = Record,
       .wait_for = WaitFor,
       .make_event = [](int32_t, CudaEvent** out) -> CudaError {
@@ -317,6 +332,7 @@ CudaTable TableOnHost() {
       .end_capture = EndCapture,
       .launch_graph = LaunchGraph,
       .destroy_graph = [](CudaGraph* graph) { std::unique_ptr<CudaGraph>(graph).reset(); },
+      .nccl = NcclOnHost(),
       .find_kernel = FindCudaKernel};
   return table;
 }

@@ -17,6 +17,8 @@ namespace dt::test {
 // memory and initially NaN. Ends the program if the device side of a copy is not device memory, or
 // the host side is, or if work that cannot be captured is given to a capturing stream.
 CudaTable TableOnHost();
+// NCCL among such cards, other than card 0; part of TableOnHost.
+NcclTable NcclOnHost();
 std::unique_ptr<CudaAccelerator> OpenCardOnHost(int32_t card);
 
 // Counts of all cards since the program began.

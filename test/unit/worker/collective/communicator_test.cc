@@ -15,6 +15,7 @@
 
 #include "common/base/float_formats.h"
 #include "common/base/philox.h"
+#include "test/unit/worker/collective/card_ranks.h"
 #include "test/unit/worker/collective/mesh_ranks.h"
 #include "test/unit/worker/collective/operations.h"
 
@@ -46,15 +47,27 @@ class CommunicatorTest : public ::testing::TestWithParam<MeshCase> {
   // Calls body(communicator, call) on every member of every group; groups do not wait for another.
   void OnMembers(const std::function<void(Communicator&, const CollectiveCall&)>& body) {
     const std::vector<RankGroup> groups = GroupsOf(GetParam().ranks);
+    const auto on_each = [&](Communicator& communicator) {
+      for (const RankGroup& group : groups) {
+        if (std::ranges::count(group.ranks, communicator.rank()) == 0) continue;
+        body(communicator, {.group = group, .name = "test"});
+      }
+    };
+    const bool real = GetParam().kind == MeshKind::kRealCards;
+    if (real && !HasRealCards(static_cast<int>(GetParam().ranks))) {
+      GTEST_SKIP() << "needs " << GetParam().ranks << " cards and NCCL";
+    }
+    if (real || GetParam().kind == MeshKind::kCardsOnHost) {
+      return OnCards({GetParam().ranks, real, groups, {.timeout = seconds(20)}}, on_each);
+    }
     OnMeshes(GetParam(), {.timeout = seconds(20)}, [&](std::unique_ptr<Mesh> mesh) {
       const std::unique_ptr<Communicator> communicator = MakeMeshCommunicator(*mesh);
-      for (const RankGroup& group : groups) {
-        if (std::ranges::count(group.ranks, mesh->rank()) == 0) continue;
-        body(*communicator, {.group = group, .name = "test"});
-      }
+      on_each(*communicator);
     });
   }
 };
+// Cards add no terms of several slices.
+class SumsOfTermsTest : public CommunicatorTest {};
 
 constexpr size_t kSizes[] = {0, 1, 100, 5003, 300'001};
 
@@ -198,7 +211,7 @@ TEST_P(CommunicatorTest, NeighboursInARing) {
 }
 
 // Members have several terms of a sum or none, in any order; with ranges each gets its own only.
-TEST_P(CommunicatorTest, SumsOfTermsHaveTheBitsOfALoop) {
+TEST_P(SumsOfTermsTest, TheyHaveTheBitsOfALoop) {
   constexpr uint32_t kTerms = 5;
   const auto term_of = [](size_t t, size_t n) { return OfRank(100 + static_cast<uint32_t>(t), n); };
   for (const size_t n : kSizes) {
@@ -239,7 +252,7 @@ TEST_P(CommunicatorTest, SumsOfTermsHaveTheBitsOfALoop) {
 }
 
 // Terms of 16 bits are added in fp32, and only the sum is rounded.
-TEST_P(CommunicatorTest, SumsOfBf16TermsAreThoseOfFp32Rounded) {
+TEST_P(SumsOfTermsTest, ThoseOfBf16AreThoseOfFp32Rounded) {
   constexpr uint32_t kTerms = 5;
   for (const size_t n : {size_t{7}, size_t{3001}, size_t{700001}}) {
     const auto term_of = [n](uint32_t t) {
@@ -285,15 +298,19 @@ TEST_P(CommunicatorTest, NobodyPassesABarrierBeforeAllAreThere) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Meshes, CommunicatorTest,
-    ::testing::Values(MeshCase{MeshKind::kMemory, 1}, MeshCase{MeshKind::kMemory, 2},
-                      MeshCase{MeshKind::kMemory, 3}, MeshCase{MeshKind::kMemory, 8},
-                      MeshCase{MeshKind::kGloo, 2}, MeshCase{MeshKind::kGloo, 3},
-                      MeshCase{MeshKind::kGloo, 4}, MeshCase{MeshKind::kGloo, 8},
-                      MeshCase{MeshKind::kShared, 2}, MeshCase{MeshKind::kShared, 3},
-                      MeshCase{MeshKind::kShared, 4}, MeshCase{MeshKind::kShared, 8}),
-    NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Cards, CommunicatorTest,
+                         ::testing::Values(MeshCase{MeshKind::kCardsOnHost, 1},
+                                           MeshCase{MeshKind::kCardsOnHost, 2},
+                                           MeshCase{MeshKind::kCardsOnHost, 3},
+                                           MeshCase{MeshKind::kCardsOnHost, 4},
+                                           MeshCase{MeshKind::kRealCards, 2}),
+                         NameOfCase);
+constexpr MeshCase kMeshes[] = {
+    {MeshKind::kMemory, 1}, {MeshKind::kMemory, 2}, {MeshKind::kMemory, 3}, {MeshKind::kMemory, 8},
+    {MeshKind::kGloo, 2},   {MeshKind::kGloo, 3},   {MeshKind::kGloo, 4},   {MeshKind::kGloo, 8},
+    {MeshKind::kShared, 2}, {MeshKind::kShared, 3}, {MeshKind::kShared, 4}, {MeshKind::kShared, 8}};
+INSTANTIATE_TEST_SUITE_P(Meshes, CommunicatorTest, ::testing::ValuesIn(kMeshes), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Meshes, SumsOfTermsTest, ::testing::ValuesIn(kMeshes), NameOfCase);
 
 // ------------------------------------------------------------ peers that fail
 
@@ -371,6 +388,37 @@ INSTANTIATE_TEST_SUITE_P(Meshes, LostMemberTest,
                                            MeshCase{MeshKind::kGloo, 3},
                                            MeshCase{MeshKind::kShared, 3}),
                          NameOfCase);
+
+// NCCL cannot tell which peer it waits for.
+TEST(CardCommunicator, ASilentPeerEndsACallAtTheDeadline) {
+  const std::vector<RankGroup> groups = {{.id = 1, .ranks = {0, 1, 2}}};
+  std::latch joined(3), done(2);
+  OnCards({3, false, groups, {.timeout = milliseconds(400)}}, [&](Communicator& communicator) {
+    joined.arrive_and_wait();
+    if (communicator.rank() == 1) return done.wait();
+    std::vector<float> values(10, 1.0f);
+    const TimePoint begun = SystemClock().Now();
+    const CollectiveCall call{.group = groups[0], .name = "wide", .step = 12};
+    const Status status = communicator.AllReduce(call, {}, Bytes(values), Writable(values));
+    EXPECT_LT(SystemClock().Now() - begun, seconds(5));
+    const std::string where = fmt::format(
+        "rank {}: step 12, all-reduce of \"wide\" in group [0, 1, 2]: ", communicator.rank());
+    EXPECT_THAT(ToText(status), testing::StartsWith(where));
+    EXPECT_TRUE(communicator.broken());
+    EXPECT_FALSE(communicator.Barrier(call).ok()) << "it is of no use any more";
+    done.count_down();
+  });
+}
+
+TEST(CardCommunicator, WithoutNcclTheReasonIsTold) {
+  CudaTable table = test::TableOnHost();
+  table.nccl.load = []() -> CudaError { return "libnccl.so.2 cannot be loaded"; };
+  const auto card = CudaAccelerator::Over(table, {.kind = DeviceKind::kCuda, .index = 1});
+  HashRendezvous rendezvous;
+  const auto connected = ConnectNccl({}, {.card = *card, .rendezvous = rendezvous, .prefix = "t"});
+  EXPECT_EQ(ToText(connected.status()),
+            "rank 0: loading it: NCCL failed: libnccl.so.2 cannot be loaded");
+}
 
 // One rank leaves a call out: the next one, of another node, is not mistaken for it.
 TEST(Communicator, AnotherCallIsNotMistaken) {

@@ -14,13 +14,14 @@
 
 namespace dt::worker {
 
-enum class MeshKind { kMemory, kGloo, kShared };
+// Cards are no mesh: see card_ranks.h.
+enum class MeshKind { kMemory, kGloo, kShared, kCardsOnHost, kRealCards };
 struct MeshCase {
   MeshKind kind;
   uint32_t ranks;
 };
 inline std::string NameOfCase(const ::testing::TestParamInfo<MeshCase>& test) {
-  const char* const kinds[] = {"Memory", "Gloo", "Shared"};
+  const char* const kinds[] = {"Memory", "Gloo", "Shared", "CardsOnHost", "RealCards"};
   return kinds[static_cast<size_t>(test.param.kind)] + std::to_string(test.param.ranks);
 }
 

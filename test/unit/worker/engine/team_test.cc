@@ -10,6 +10,8 @@
 
 #include "common/base/philox.h"
 #include "common/layout/sample_part.h"
+#include "test/support/cuda_on_host/cuda_on_host.h"
+#include "test/support/hash_rendezvous.h"
 #include "test/unit/worker/engine/training.h"
 #include "worker/memory/dense_file.h"
 
@@ -23,23 +25,35 @@ struct TeamSetting {
   std::string wire = "fp32";
   FusionConfig fusion = {};
   std::vector<std::pair<std::string, std::string>> cuts = {};
+  // Everything is on cards made of host threads, which communicate; or they are copied from.
+  bool cards = false, cards_communicate = true;
 };
 
 // One worker, as a thread runs it.
 class TeamRank {
  public:
-  TeamRank(Plan plan, std::unique_ptr<Mesh> mesh, const TeamSetting& setting)
-      : link_(std::move(mesh), setting.devices),
-        engine_(Engine::Create(std::move(plan),
-                               {.pool = pool_, .team = &link_, .overlap = setting.overlap})
-                    .value()),
-        planner_(engine_->plan(), /*shards=*/1, Tables()) {}
+  TeamRank(Plan plan, std::unique_ptr<Mesh> mesh, const TeamSetting& setting,
+           Rendezvous& rendezvous)
+      : link_(std::move(mesh), setting.devices) {
+    if (setting.cards) card_ = test::OpenCardOnHost(static_cast<int32_t>(link_.mesh->rank()) + 1);
+    link_.connect_cards = [&, rank = link_.mesh->rank()](std::span<const RankGroup> groups,
+                                                         CudaAccelerator& card) {
+      return ConnectNccl(groups,
+                         {.card = card, .rank = rank, .rendezvous = rendezvous, .prefix = "t"});
+    };
+    engine_ =
+        Engine::Create(
+            std::move(plan),
+            {.pool = pool_, .accelerator = card_.get(), .team = &link_, .overlap = setting.overlap})
+            .value();
+    planner_.emplace(engine_->plan(), /*shards=*/1, Tables());
+  }
 
   // Forward and backward pass, without rows of tables.
   Status RunSlice(Batch batch, const RunInfo& run) {
     DT_TRY_STATUS(engine_->FinishUpdate());
     made_.batch = std::move(batch);
-    DT_TRY_STATUS(planner_.Fill(LookupFor::kTrain, made_));
+    DT_TRY_STATUS(planner_->Fill(LookupFor::kTrain, made_));
     return engine_->RunSlice({made_, {}}, run).status();
   }
   Engine& engine() { return *engine_; }
@@ -49,8 +63,9 @@ class TeamRank {
 
   TaskPool pool_{1};
   TeamLink link_;
-  const std::unique_ptr<Engine> engine_;
-  LookupPlanner planner_;
+  std::unique_ptr<CudaAccelerator> card_;
+  std::unique_ptr<Engine> engine_;
+  std::optional<LookupPlanner> planner_;
   LookupPlan made_;
 };
 
@@ -123,6 +138,7 @@ struct Trained {
   std::vector<double> losses;
   std::vector<uint64_t> bytes;   // By rank: of weights.
   std::vector<uint64_t> states;  // By rank: of the optimizer's state.
+  size_t between_cards = 0;      // Collectives of all plans.
 };
 
 void Join(const Parameters& parameters, Trained& trained) {
@@ -155,14 +171,28 @@ Trained TrainTeams(const Perceptron& model, const TeamSetting& setting, Step ste
   }
   scheduler::PlanRequest request{job, model.Columns(), setting.slices};
   request.workers = ranks;
+  if (setting.cards) {
+    request.accelerator = DeviceInfo{.kind = DeviceKind::kCuda,
+                                     .name = "card on the host",
+                                     .memory_bytes = uint64_t{1} << 30,
+                                     .why_alone = setting.cards_communicate ? "" : "no NCCL"};
+    job.parallel.place = {{.match = "*", .device = Device::kGpu, .of = Placed::kOperators}};
+  }
   const auto made = scheduler::MakePlans(request, [](std::string_view, const Plan&) {});
   DT_CHECK_MSG(made.ok(), "{}", ToText(made.status()));
   const std::vector<Plan> plans = made->All();
   std::vector<std::unique_ptr<Mesh>> meshes = MakeMemoryMesh(ranks, {});
   std::vector<std::unique_ptr<TeamRank>> all;
-  for (uint32_t r = 0; r < ranks; ++r) {
-    all.push_back(
-        std::make_unique<TeamRank>(plans[r % setting.devices], std::move(meshes[r]), setting));
+  HashRendezvous rendezvous;
+  all.resize(ranks);
+  {
+    std::vector<std::jthread> threads;  // Cards wait for one another.
+    for (uint32_t r = 0; r < ranks; ++r) {
+      threads.emplace_back([&, r] {
+        all[r] = std::make_unique<TeamRank>(plans[r % setting.devices], std::move(meshes[r]),
+                                            setting, rendezvous);
+      });
+    }
   }
   std::vector<uint32_t> owner(setting.slices);
   for (uint32_t k = 0; k < setting.slices; ++k) owner[k] = (k + 1) % setting.teams;
@@ -191,7 +221,15 @@ Trained TrainTeams(const Perceptron& model, const TeamSetting& setting, Step ste
       });
     }
   }
-  for (const auto& rank : all) Join(rank->engine().parameters(), trained);
+  for (const auto& rank : all) {
+    Join(rank->engine().parameters(), trained);
+    for (const Node& node : rank->engine().plan().graph.nodes) {
+      const bool communicates = TraitsOf(node.op).kind == OpKind::kCommunication;
+      if (communicates && node.device == Device::kGpu) ++trained.between_cards;
+    }
+  }
+  std::vector<std::jthread> ends;  // Cards leave together.
+  for (std::unique_ptr<TeamRank>& rank : all) ends.emplace_back([&rank] { rank.reset(); });
   return trained;
 }
 
@@ -252,6 +290,26 @@ TEST(Team, GradientsTravelInBf16) {
   EXPECT_NE(fp32.whole, first.whole);
   EXPECT_EQ(fp32.losses.front(), first.losses.front());
   EXPECT_NEAR(fp32.losses.back(), first.losses.back(), 0.01 * fp32.losses.back());
+}
+
+// Nodes on cards, whose collectives are those of cards, or on copies of what they send.
+TEST(Team, CardsTrainTheModelOfTheProcessor) {
+  // Adam would make steps of full length of gradients that are only rounding errors.
+  const Perceptron model{.lr = 0.5f, .optimizer = "sgd"};
+  for (const auto& cuts : {decltype(kTwoCuts)(), kTwoCuts, kClassCuts}) {
+    TeamSetting setting{.devices = 2, .teams = 2, .slices = 4, .cuts = cuts};
+    const Trained host = TrainTeams(model, setting, 4);
+    setting.cards = true;
+    for (const bool communicate : {true, false}) {
+      setting.cards_communicate = communicate;
+      const Trained cards = TrainTeams(model, setting, 4);
+      EXPECT_EQ(cards.between_cards > 0, communicate && !cuts.empty());
+      for (size_t s = 0; s < host.losses.size(); ++s) {
+        EXPECT_NEAR(cards.losses[s], host.losses[s], 1e-6) << communicate;
+      }
+      EXPECT_LT(cards.losses.back(), cards.losses.front());
+    }
+  }
 }
 
 TEST(Team, WorkersHoldTheirPartsOnly) {

@@ -22,7 +22,7 @@ TEST(PlanDevicesTest, AllWorkersMustHaveOneAndTheSmallestCounts) {
   card.kind = DeviceKind::kCuda;
   EXPECT_FALSE(CommonAccelerator({}, 1).has_value());
   EXPECT_FALSE(CommonAccelerator(std::vector{card}, 2).has_value());
-  EXPECT_EQ(*CommonAccelerator(std::vector{card, card}, 2), card);
+  EXPECT_EQ(CommonAccelerator(std::vector{card, card}, 2)->name, card.name);
   const DeviceInfo common = *CommonAccelerator(std::vector{card, small}, 2);
   EXPECT_EQ(common.kind, DeviceKind::kEmulated);
   EXPECT_EQ(common.memory_bytes, 100);
@@ -66,6 +66,18 @@ TEST(PlanDevicesTest, AProfileOfAnotherDeviceIsWarnedOf) {
     EXPECT_THAT(on_card, HasSubstr(part));
   }
   EXPECT_THAT(warning("Some Card 100", TinyAccelerator()), HasSubstr("is Some Card 100 ("));
+}
+
+TEST(PlanDevicesTest, CardsCommunicateIfEachWorkerHasItsOwn) {
+  const DeviceInfo card{.kind = DeviceKind::kCuda, .name = "Card", .uuid = "a1"};
+  std::vector<DeviceInfo> two = {card, card};
+  EXPECT_EQ(CommonAccelerator(two, 2)->why_alone, "two workers share a card");
+  two[1].uuid = "a2";
+  EXPECT_EQ(CommonAccelerator(two, 2)->why_alone, "");
+  two[1].why_alone = "libnccl.so.2 cannot be loaded";
+  EXPECT_EQ(CommonAccelerator(two, 2)->why_alone, "libnccl.so.2 cannot be loaded");
+  two[1] = TinyAccelerator();
+  EXPECT_EQ(CommonAccelerator(two, 2)->why_alone, "not every worker has a card");
 }
 
 TEST(PlanDevicesTest, WhatOneOfTheWorkersLacksCounts) {
