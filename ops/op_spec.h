@@ -56,6 +56,9 @@ class PartsContext {
   ValueIndex Add(std::string_view op, std::vector<ValueIndex> inputs) {
     return Add(op, std::move(inputs), {});
   }
+  // Adds a node whose outputs are those of this node but the first one.
+  virtual void AddOtherOutputs(std::string_view op, std::vector<ValueIndex> inputs,
+                               Attrs attrs) = 0;
 };
 
 // How a node may be cut over devices: a text in the notation of ops/sharding.h, or a function that
@@ -106,7 +109,7 @@ struct OpSpec {
   uint8_t outputs = 1;
   Status (*infer)(InferContext& context) = nullptr;
   Status (*gradient)(GradientContext& context) = nullptr;  // nullptr: no gradient flows through.
-  // The last call of Add makes the node's only output. nullptr: the node stays as it is.
+  // The last call of Add makes the node's first output. nullptr: the node stays as it is.
   void (*by_parts)(PartsContext& context) = nullptr;
   // nullptr: the cost is the bytes that are read and written.
   OpCost (*cost)(const Graph& graph, const Node& node, int64_t batch) = nullptr;

@@ -170,6 +170,7 @@ constexpr Fact<NodeConfig> kNodeFacts[] = {
     {"node", "inputs", Member<&NodeConfig::inputs>},
     {"node", "device", Member<&NodeConfig::device>},
     {"node", "strategy", IfAny<&NodeConfig::strategy>},
+    {"node", "fusion", Member<&NodeConfig::fusion>},
 };
 
 constexpr Fact<LossConfig> kLossFacts[] = {

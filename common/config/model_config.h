@@ -50,6 +50,7 @@ struct NodeConfig {
   Attrs attrs;                      // All other attributes: "table", "units", "axis", …
   Device device = Device::kAuto;
   std::optional<Strategy> strategy;
+  uint32_t fusion = 0;  // Nodes with an equal number exchange their gradients together; 0: none.
   SourceMark mark;
 };
 

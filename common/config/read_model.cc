@@ -152,6 +152,7 @@ void ReadNode(const MapReader& in, Names& names, ModelConfig& model) {
   node.inputs = in.Texts("inputs");
   in.Read("device", node.device);
   node.strategy = ReadStrategy(in, "strategy");
+  in.Read("fusion", node.fusion);
   node.mark = in.mark();
   ReadAttrs(in, node.attrs);
   for (const std::string& input : node.inputs) CheckInput(in, node, input, names);

@@ -54,7 +54,8 @@ Status InferBatchNormGrad(InferContext& context) {
   return OkStatus();
 }
 
-// batch_norm_running(running_mean [C], running_var [C], means [K, C], vars [K, C], counts [K, 1]):
+// batch_norm_running(running_mean [C], running_var [C], means [K, C], vars [K, C], counts [K, 1]
+// or [K, C]):
 // no output; merges the statistics of the K slices into the running values, in slice order and in
 // place. The variance is made unbiased as in PyTorch, except for a slice of one sample; an empty
 // slice is skipped. Attribute `momentum`.
@@ -65,15 +66,72 @@ Status InferBatchNormRunning(InferContext& context) {
   DT_TRY_STATUS(ExpectShape(context, 0, {means[1]}, "running_mean"));
   DT_TRY_STATUS(ExpectShape(context, 1, {means[1]}, "running_var"));
   DT_TRY_STATUS(ExpectShape(context, 3, means, "the variances"));
-  DT_TRY_STATUS(ExpectShape(context, 4, {means[0], Const(1)}, "the counts"));
+  if (context.in(4).shape != means) {
+    DT_TRY_STATUS(ExpectShape(context, 4, {means[0], Const(1)}, "the counts"));
+  }
   context.outputs.clear();
   return OkStatus();
+}
+
+// ------------------------------------------------------------------ by parts
+
+// in_training(x, y): x in training, y in evaluation; gradients are those of training.
+Status InferInTraining(InferContext& context) {
+  DT_TRY_STATUS(ExpectInputs(context, 2));
+  return InferAllSame(context);
+}
+Status InTrainingGradient(GradientContext& context) {
+  if (context.needs_grad(0)) context.SetInputGrad(0, context.output_grad(0));
+  return OkStatus();
+}
+
+// batch_norm_statistics(running_mean, running_var, mean, var, deviation, count, all [C]): the
+// outputs of batch_norm after the first one, for batch_norm_running, but the count for each
+// channel: devices that have no channel have no count. No gradient flows through.
+Status InferStatistics(InferContext& context) {
+  DT_TRY_STATUS(ExpectFloats(context, 6));
+  DT_TRY_STATUS(ExpectRank(context, 0, 1, "[channels]"));
+  const Value& channels = context.in(0);
+  for (size_t i = 1; i < 6; ++i) {
+    DT_TRY_STATUS(ExpectShape(context, i, channels.shape, "every input"));
+  }
+  const Value channel = Output(channels.dtype, channels.shape);
+  context.outputs = {channel, channel, channel, channel};
+  return OkStatus();
+}
+
+// Statistics of samples that several devices have: two sums, as LayerNorm by parts has. The mean of
+// training is also that of the variance.
+void BatchNormByParts(PartsContext& context) {
+  const Node node = context.node();
+  const ValueIndex x = node.inputs[0], gamma = node.inputs[1], beta = node.inputs[2];
+  const ValueIndex running_mean = node.inputs[3], running_var = node.inputs[4];
+  const ValueIndex count = context.Add("batch_count", {x});
+  const ValueIndex mean = context.Add("div", {context.Add("reduce_batch", {x}), count});
+  const ValueIndex centred =
+      context.Add("sub", {x, context.Add("in_training", {mean, running_mean})});
+  const ValueIndex squares = context.Add("reduce_batch", {context.Add("square", {centred})});
+  const ValueIndex var = context.Add("div", {squares, count});
+  const double epsilon = FloatAttr(node.attrs, "epsilon", 1e-5);
+  const ValueIndex above = context.Add(
+      "add_const", {context.Add("in_training", {var, running_var})}, {{"value", epsilon}});
+  const ValueIndex deviation = context.Add("sqrt", {above});
+  context.AddOtherOutputs("batch_norm_statistics",
+                          {running_mean, running_var, mean, var, deviation, count}, node.attrs);
+  const ValueIndex normal = context.Add("div", {centred, deviation});
+  context.Add("add", {context.Add("mul", {normal, gamma}), beta});
+}
+
+std::string RunningLoops(const Graph& graph, const Node& node) {
+  const bool one = graph.value(node.inputs[4]).shape != graph.value(node.inputs[2]).shape;
+  return one ? "c,c,Sc,Sc,S1->" : "c,c,Sc,Sc,Sc->";
 }
 
 constexpr AttrSpec kAttrs[] = {{.name = "momentum", .type = AttrType::kFloat},
                                {.name = "epsilon", .type = AttrType::kFloat}};
 constexpr size_t kRunningInputs[] = {3, 4};  // running_mean, running_var.
 constexpr size_t kStatistics[] = {1, 2, 4};  // mean, var, count.
+constexpr size_t kRunningInputsOfParts[] = {0, 1}, kStatisticsOfParts[] = {0, 1, 3};
 constexpr AttrSpec kRunningAttrs[] = {{.name = "momentum", .type = AttrType::kFloat}};
 // Users write a composite, which adds the parameters and running values.
 constexpr OpSpec kSpecs[] = {
@@ -81,6 +139,7 @@ constexpr OpSpec kSpecs[] = {
      .outputs = 5,
      .infer = InferBatchNorm,
      .gradient = BatchNormGradient,
+     .by_parts = BatchNormByParts,
      .sharding = {.loops = "Bc,c,c,c,c->Bc,c,c,c,same 1"},
      .user_visible = false,
      .attrs = kAttrs,
@@ -90,10 +149,24 @@ constexpr OpSpec kSpecs[] = {
      .infer = InferBatchNormGrad,
      .sharding = {.loops = "Bc,Bc,c,c,c->Bc,c,c"},
      .user_visible = false},
+    {.name = "batch_norm_statistics",
+     .outputs = 4,
+     .infer = InferStatistics,
+     .sharding = {.loops = "c,c,c,c,c,c->c,c,c,c"},
+     .user_visible = false,
+     .attrs = kAttrs,
+     .running = {.op = "batch_norm_running",
+                 .values = kRunningInputsOfParts,
+                 .statistics = kStatisticsOfParts}},
+    {.name = "in_training",
+     .infer = InferInTraining,
+     .gradient = InTrainingGradient,
+     .sharding = {.loops = "*,*->*"},
+     .user_visible = false},
     {.name = "batch_norm_running",
      .outputs = 0,
      .infer = InferBatchNormRunning,
-     .sharding = {.loops = "c,c,Sc,Sc,S1->"},
+     .sharding = {.derive = RunningLoops},
      .user_visible = false,
      .attrs = kRunningAttrs,
      .traits = {.kind = OpKind::kUpdate, .writes = {0, 1}}},

@@ -117,10 +117,12 @@ void BatchNormRunning(KernelContext& context) {
     T *mean = DataOf<T>(context.in(0)), *var = DataOf<T>(context.in(1));
     const T *means = DataOf<T>(context.in(2)), *vars = DataOf<T>(context.in(3));
     const T* counts = DataOf<T>(context.in(4));
+    const size_t counted = AsMatrix(context.in(4)).cols;  // 1, or one for each channel, all equal.
     const T fresh = static_cast<T>(momentum), old = static_cast<T>(1 - momentum);
     for (size_t k = 0; k < shape.rows; ++k) {
-      if (counts[k] == T(0)) continue;
-      const T unbiased = counts[k] > T(1) ? counts[k] / (counts[k] - T(1)) : T(1);
+      const T count = counted == 0 ? T(0) : counts[k * counted];
+      if (count == T(0)) continue;
+      const T unbiased = count > T(1) ? count / (count - T(1)) : T(1);
       for (size_t c = 0; c < shape.cols; ++c) {
         mean[c] = old * mean[c] + fresh * means[k * shape.cols + c];
         var[c] = old * var[c] + fresh * unbiased * vars[k * shape.cols + c];
@@ -129,10 +131,29 @@ void BatchNormRunning(KernelContext& context) {
   });
 }
 
+void InTraining(KernelContext& context) {
+  const TensorView& from = context.run.training ? context.in(0) : context.in(1);
+  std::memcpy(context.out(0).data, from.data, from.bytes());
+}
+
+void BatchNormStatistics(KernelContext& context) {
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    std::ranges::copy(context.in(2).as<T>(), DataOf<T>(context.out(0)));
+    std::ranges::copy(context.in(3).as<T>(), DataOf<T>(context.out(1)));
+    std::ranges::transform(context.in(4).as<T>(), DataOf<T>(context.out(2)),
+                           [](T deviation) { return T(1) / deviation; });
+    const bool training = context.run.training;
+    std::ranges::transform(context.in(5).as<T>(), DataOf<T>(context.out(3)),
+                           [=](T count) { return training ? count : T(0); });
+  });
+}
+
 constexpr NamedKernel kKernels[] = {
     {"batch_norm", BatchNorm},
     {"batch_norm_grad", BatchNormGrad},
     {"batch_norm_running", BatchNormRunning},
+    {"batch_norm_statistics", BatchNormStatistics},
+    {"in_training", InTraining},
 };
 
 }  // namespace

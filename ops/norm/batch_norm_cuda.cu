@@ -165,7 +165,7 @@ CudaError BatchNormGrad(const CudaCall& call) {
 // Merges the statistics of one channel, slice by slice.
 template <class T>
 struct Fold {
-  Count slices, cols;
+  Count slices, cols, counted;  // counted: 1, or one for each channel, all equal.
   float fresh, old;
   T *mean, *var;
   const T *means, *vars, *counts;
@@ -173,7 +173,7 @@ struct Fold {
     const int64_t width = cols.At(run), many = slices.At(run);
     float m = ToFloat(mean[c]), v = ToFloat(var[c]);
     for (int64_t k = 0; k < many; ++k) {
-      const float samples = ToFloat(counts[k]);
+      const float samples = ToFloat(counts[k * counted.At(run)]);
       if (samples == 0.0f) continue;
       const float unbiased = samples > 1.0f ? samples / (samples - 1.0f) : 1.0f;
       m = old * m + fresh * ToFloat(means[k * width + c]);
@@ -188,10 +188,46 @@ CudaError BatchNormRunning(const CudaCall& call) {
   const CudaTensor& means = call.inputs[2];
   return OnFloat(call, [&]<class T>(T) {
     ForEach(call, ColsOf(means),
-            Fold<T>{RowsOf(means), ColsOf(means), static_cast<float>(momentum),
-                    static_cast<float>(1 - momentum), DataOf<T>(call.inputs[0]),
-                    DataOf<T>(call.inputs[1]), DataOf<T>(means), DataOf<T>(call.inputs[3]),
-                    DataOf<T>(call.inputs[4])});
+            Fold<T>{RowsOf(means), ColsOf(means), ColsOf(call.inputs[4]),
+                    static_cast<float>(momentum), static_cast<float>(1 - momentum),
+                    DataOf<T>(call.inputs[0]), DataOf<T>(call.inputs[1]), DataOf<T>(means),
+                    DataOf<T>(call.inputs[3]), DataOf<T>(call.inputs[4])});
+  });
+}
+
+template <class T>
+struct Choose {
+  const T *in_training, *in_evaluation;
+  T* out;
+  __device__ void operator()(int64_t i, const CudaRun& run) const {
+    out[i] = run.training ? in_training[i] : in_evaluation[i];
+  }
+};
+CudaError InTraining(const CudaCall& call) {
+  return OnFloat(call, [&]<class T>(T) {
+    ForEach(call, SizeOf(call.outputs[0]),
+            Choose<T>{DataOf<T>(call.inputs[0]), DataOf<T>(call.inputs[1]),
+                      DataOf<T>(call.outputs[0])});
+  });
+}
+
+template <class T>
+struct CopyStatistics {
+  const T *mean, *var, *deviation, *counts;
+  T *to_mean, *to_var, *inv_std, *count;
+  __device__ void operator()(int64_t c, const CudaRun& run) const {
+    to_mean[c] = mean[c];
+    to_var[c] = var[c];
+    inv_std[c] = To<T>(1.0f / ToFloat(deviation[c]));
+    count[c] = run.training ? counts[c] : To<T>(0.0f);
+  }
+};
+CudaError BatchNormStatistics(const CudaCall& call) {
+  return OnFloat(call, [&]<class T>(T) {
+    const auto in = [&](int i) { return DataOf<T>(call.inputs[i]); };
+    const auto out = [&](int i) { return DataOf<T>(call.outputs[i]); };
+    ForEach(call, SizeOf(call.inputs[0]),
+            CopyStatistics<T>{in(2), in(3), in(4), in(5), out(0), out(1), out(2), out(3)});
   });
 }
 
@@ -199,6 +235,8 @@ constexpr CudaKernel kKernels[] = {
     {"batch_norm", BatchNorm, SumsBytes},
     {"batch_norm_grad", BatchNormGrad, SumsBytes},
     {"batch_norm_running", BatchNormRunning},
+    {"batch_norm_statistics", BatchNormStatistics},
+    {"in_training", InTraining},
 };
 
 }  // namespace

@@ -77,6 +77,14 @@ Status InferReduceBatch(InferContext& context) {
   return OkStatus();
 }
 
+Status ReduceBatchGradient(GradientContext& context) {
+  const std::vector<ValueIndex> inputs = {context.output_grad(0), context.node().inputs[0]};
+  context.SetInputGrad(0, context.Add("broadcast_to", inputs, {})[0]);
+  return OkStatus();
+}
+
+// batch_count(x [.., N]): [N], how many rows reduce_batch adds. No gradient flows through.
+
 // reduce_to(x, like): sums x over the dimensions along which `like` would be broadcast to its
 // shape; the values of `like` are not read.
 Status InferReduceTo(InferContext& context) {
@@ -113,7 +121,12 @@ constexpr OpSpec kSpecs[] = {
      .attrs = kAttrs},
     {.name = "reduce_batch",
      .infer = InferReduceBatch,
+     .gradient = ReduceBatchGradient,
      .sharding = {.loops = "&*n->n"},
+     .user_visible = false},
+    {.name = "batch_count",
+     .infer = InferReduceBatch,
+     .sharding = {.loops = "*n->n"},
      .user_visible = false},
     {.name = "reduce_to",
      .infer = InferReduceTo,

@@ -95,11 +95,15 @@ void ReduceBatch(KernelContext& context) {
   });
 }
 
+void BatchCount(KernelContext& context) {
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    std::ranges::fill(context.out(0).as<T>(), static_cast<T>(AsMatrix(context.in(0)).rows));
+  });
+}
+
 constexpr NamedKernel kKernels[] = {
-    {"reduce_sum", ReduceSum},
-    {"reduce_mean", ReduceMean},
-    {"reduce_batch", ReduceBatch},
-    {"reduce_to", ReduceTo},
+    {"reduce_sum", ReduceSum},     {"reduce_mean", ReduceMean}, {"batch_count", BatchCount},
+    {"reduce_batch", ReduceBatch}, {"reduce_to", ReduceTo},
 };
 
 }  // namespace

@@ -126,6 +126,21 @@ CudaError Mean(const CudaCall& call) {
   return Reduce(call, by, 1 / static_cast<double>(by.terms.times));
 }
 
+template <class T>
+struct FillCount {
+  Count rows;
+  T* out;
+  __device__ void operator()(int64_t i, const CudaRun& run) const {
+    out[i] = To<T>(static_cast<float>(rows.At(run)));
+  }
+};
+CudaError BatchCount(const CudaCall& call) {
+  return OnFloat(call, [&]<class T>(T) {
+    ForEach(call, SizeOf(call.outputs[0]),
+            FillCount<T>{RowsOf(call.inputs[0]), DataOf<T>(call.outputs[0])});
+  });
+}
+
 // ------------------------------------------------------------------ maxima
 
 // The input as [outer, count, inner]; the middle dimension is reduced.
@@ -272,6 +287,7 @@ CudaError TopKGrad(const CudaCall& call) {
 constexpr CudaKernel kKernels[] = {
     {"reduce_sum", Sum<OverAxes>, Scratch<OverAxes>},
     {"reduce_mean", Mean, Scratch<OverAxes>},
+    {"batch_count", BatchCount},
     {"reduce_batch", Sum<OverRows>, Scratch<OverRows>},
     {"reduce_to", Sum<OverRepeated>, Scratch<OverRepeated>},
     {"reduce_max", Max},

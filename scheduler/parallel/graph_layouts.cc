@@ -92,7 +92,8 @@ class Finder {
     const LayoutNode& node = NodeAt(n);
     if (node.forward != kNone || node.like != kNone) return FindGradientCut(n);
     if (!node.strategy) {
-      result_.cuts[n] = CutOfParts(node.rule, DefaultParts(node.rule), problem_.devices);
+      result_.cuts[n] =
+          node.cut ? *node.cut : CutOfParts(node.rule, DefaultParts(node.rule), problem_.devices);
       return true;
     }
     auto cut = CutOf(node.rule, *node.strategy, problem_.devices, CopiesFirst(node));
@@ -104,8 +105,7 @@ class Finder {
     return true;
   }
 
-  // Nodes that read the data, and lookups in tables that are cut, so that neighbouring devices have
-  // the parts of a table.
+  // Nodes that read the data. Tables say so themselves (Sharding::table).
   bool CopiesFirst(const LayoutNode& node) const {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (problem_.values[node.inputs[i]].origin == ValueOrigin::kInput) return true;

@@ -32,9 +32,10 @@ struct LayoutNode {
   std::string name;
   Sharding rule;
   std::vector<ValueIndex> inputs, outputs;
-  // Without a strategy: samples are cut over all devices; a gradient node is cut as its forward
-  // node.
+  // Without a strategy or a cut: samples are cut over all devices; a gradient node is cut as its
+  // forward node.
   std::optional<Strategy> strategy;
+  std::optional<NodeCut> cut;   // Instead of a strategy.
   std::optional<Strategy> out;  // How outputs shall lie.
   // For a gradient node: the node that it differentiates. What it reads, other than this node's
   // inputs and outputs and what its other gradient nodes make, is the gradient of output 0.

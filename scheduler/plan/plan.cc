@@ -114,7 +114,7 @@ class Planner {
 
   Status WriteByParts() {
     DT_TRY_STATUS(FindStrategies(graph_, request_.job, team_));
-    DT_TRY(graph_, ByParts(graph_, team_.devices, team_.strategies));
+    DT_TRY(graph_, ByParts(graph_, team_));
     Show(kByPartsPass, graph_);
     return OkStatus();
   }

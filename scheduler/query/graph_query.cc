@@ -181,7 +181,7 @@ class GraphReader {
         read.outputs.push_back(parts.graph.value(v).shape);
       }
       node.rule = *rule;
-      node.strategy = parts.strategies.at(part.name);
+      node.cut = parts.team.cuts.at(part.name);
       if (&part == &parts.graph.nodes.back()) node.out = whole.out;
       nodes.push_back(std::move(read));
       problem.nodes.push_back(std::move(node));

@@ -58,8 +58,11 @@ bool HasParts(const QueryNode& node) {
 std::optional<NodeParts> PartsOf(const PartsQuestion& question) {
   if (!HasParts(question.node)) return std::nullopt;
   const Graph graph = GraphOf(question.node);
-  NodeParts parts{.graph = {}, .strategies = {{graph.nodes[0].name, question.strategy}}};
-  Result<Graph> written = ByParts(graph, question.devices, parts.strategies);
+  NodeParts parts;
+  parts.team = {.devices = question.devices,
+                .strategies = {{graph.nodes[0].name, question.strategy}},
+                .samples = question.batch};
+  Result<Graph> written = ByParts(graph, parts.team);
   if (!written.ok() || written->nodes.size() == 1) return std::nullopt;
   parts.graph = *std::move(written);
   return parts;
@@ -68,9 +71,7 @@ std::optional<NodeParts> PartsOf(const PartsQuestion& question) {
 std::optional<NodeInParts> InParts(const PartsQuestion& question) {
   const std::optional<NodeParts> parts = PartsOf(question);
   if (!parts) return std::nullopt;
-  const Result<ParallelGraph> parallel = Parallelized(
-      parts->graph,
-      {.devices = question.devices, .strategies = parts->strategies, .samples = question.batch});
+  const Result<ParallelGraph> parallel = Parallelized(parts->graph, parts->team);
   if (!parallel.ok()) return std::nullopt;
   const Sharding rule = WithAllCuts(question.node.rule);
   NodeInParts answer;

@@ -28,7 +28,7 @@ std::optional<NodeInParts> InParts(const PartsQuestion& question);
 // named after the operator.
 struct NodeParts {
   Graph graph;
-  Strategies strategies;
+  TeamOptions team;
 };
 std::optional<NodeParts> PartsOf(const PartsQuestion& question);
 

@@ -138,6 +138,9 @@ inline constexpr KeySpec kModelKeys[] = {
     {"node", "strategy", kFree, kRun, "auto", 0, 0, "auto", "",
      "How the node is cut over the workers of a team: for each input the parts of each dimension, "
      "[[2, 4], [4, 1]]; of a composite, its products. auto: by samples."},
+    {"node", "fusion", kUint, kRun, "", 1, 65535, "", "",
+     "Gradients of the weights of nodes with an equal number travel together, whatever "
+     "parallel.fusion says."},
     {"node", "recompute", kBool, kRun, "", 0, 0, "false", "false",
      "Compute again in the backward pass instead of keeping the output."},
     {"node", "*", kFree, kModel, "", 0, 0, "", "",

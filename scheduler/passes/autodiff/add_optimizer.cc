@@ -100,6 +100,7 @@ class StepNodes {
       sum.producer = graph_.value(p.grad).producer;
       sum.bytes = WholeBytes(p);
       sum.held = HeldAttrs(p.grad);
+      sum.fusion = FusionOf(NameOf(p));
       if (IsShared(p)) sum.held["rows"] = std::string("own");
     }
     const std::vector<uint32_t> numbers = FuseSums(sums, job_.parallel.fusion);
@@ -114,6 +115,13 @@ class StepNodes {
              Step("sum_slices", "sum." + NameOf(trained[i]), {grads[i]}, std::move(attrs)));
     }
     return grads;
+  }
+  // Of the node that has the weight.
+  uint32_t FusionOf(const std::string& weight) const {
+    for (const NodeConfig& node : job_.model.nodes) {
+      if (node.fusion != 0 && weight.starts_with(node.name + ".")) return node.fusion;
+    }
+    return 0;
   }
   double WholeBytes(const ParameterSpec& p) const {
     double bytes = sizeof(float);

@@ -1,7 +1,9 @@
 #include "scheduler/passes/autodiff/fuse_sums.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 
 namespace dt::scheduler {
@@ -26,8 +28,9 @@ class Fuser {
     std::vector<size_t> order(sums_.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [this](size_t i) { return sums_[i].producer; });
+    for (const SumToFuse& sum : sums_) ++left_[KeyOf(sum)];
     for (uint32_t k = 0; k < order.size(); ++k) {
-      if (std::ranges::find(fusion_.begins, k) != fusion_.begins.end()) CloseAll();
+      if (std::ranges::find(fusion_.begins, k) != fusion_.begins.end()) CloseUnnumbered();
       Add(order[k]);
     }
     CloseAll();
@@ -40,9 +43,15 @@ class Fuser {
     std::vector<size_t> sums;
   };
 
+  // Only sums with equal keys can share a bucket.
+  using Key = std::pair<uint32_t, Attrs>;
+  static Key KeyOf(const SumToFuse& sum) { return {sum.fusion, sum.held}; }
+  Key KeyOf(const Bucket& bucket) const { return KeyOf(sums_[bucket.sums.front()]); }
+
   // Behind all others, because its last gradient is the latest.
   void Add(size_t i) {
-    const auto fits = [&](const Bucket& b) { return sums_[b.sums.front()].held == sums_[i].held; };
+    const Key key = KeyOf(sums_[i]);
+    const auto fits = [&](const Bucket& b) { return KeyOf(b) == key; };
     const auto open = std::ranges::find_if(open_, fits);
     if (open == open_.end()) {
       open_.emplace_back();
@@ -52,7 +61,8 @@ class Fuser {
     Bucket& bucket = open_.back();
     bucket.bytes += sums_[i].bytes;
     bucket.sums.push_back(i);
-    if (bucket.bytes < full_) return;
+    const bool is_last = --left_[key] == 0;
+    if (key.first != 0 ? !is_last : bucket.bytes < full_) return;
     Close(bucket);
     open_.pop_back();
   }
@@ -60,6 +70,13 @@ class Fuser {
   void Close(const Bucket& bucket) {
     for (const size_t i : bucket.sums) numbers_[i] = closed_;
     ++closed_;
+  }
+  void CloseUnnumbered() {
+    const auto numbered = [this](const Bucket& bucket) { return KeyOf(bucket).first != 0; };
+    for (const Bucket& bucket : open_) {
+      if (!numbered(bucket)) Close(bucket);
+    }
+    std::erase_if(open_, std::not_fn(numbered));
   }
   void CloseAll() {
     for (const Bucket& bucket : open_) Close(bucket);
@@ -72,6 +89,7 @@ class Fuser {
   std::vector<Bucket> open_;  // By their last gradients.
   uint32_t closed_ = 0;
   std::vector<uint32_t> numbers_;
+  std::map<Key, size_t> left_;  // Sums that have not been added yet.
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ struct SumToFuse {
   NodeIndex producer = kNone;  // The node that makes the gradient.
   double bytes = 0;            // Size of the whole gradient, so that all workers of a team agree.
   Attrs held;                  // Who gets it; only equal ones can share a bucket.
+  uint32_t fusion = 0;         // If not 0: shares one with all sums of this number, and no others.
 };
 
 // By sum: the number of its bucket, from 0 on. Buckets are in the order in which the last of their

@@ -11,28 +11,9 @@
 namespace dt::scheduler {
 namespace {
 
-// The number of parts of each dimension.
-std::vector<DimParts> PartsOf(const Layout& layout) {
-  std::vector<DimParts> parts;
-  for (const CutDim& dim : layout.dims) {
-    DimParts of;
-    for (const CutFactor& factor : dim) {
-      of.push_back(1);
-      for (const AxisIndex axis : factor.axes) of.back() *= layout.matrix[axis];
-    }
-    if (std::all_of(of.begin() + (of.empty() ? 0 : 1), of.end(),
-                    [](uint32_t n) { return n == 1; })) {
-      of.resize(1, 1);
-    }
-    parts.push_back(std::move(of));
-  }
-  return parts;
-}
-
 class Rewriter : public PartsContext {
  public:
-  Rewriter(const Graph& graph, uint32_t devices, Strategies& strategies)
-      : old_(graph), devices_(devices), strategies_(strategies), graph_(graph) {
+  Rewriter(const Graph& graph, TeamOptions& team) : old_(graph), team_(team), graph_(graph) {
     graph_.nodes.clear();
   }
 
@@ -55,88 +36,131 @@ class Rewriter : public PartsContext {
   const Node& node() const override { return current_; }
 
   ValueIndex Add(std::string_view op, std::vector<ValueIndex> inputs, Attrs attrs) override {
-    Node added = current_;
-    added.name = fmt::format("{}.{}", current_.name, op);
-    if (const size_t same = names_[added.name]++; same > 0) added.name += fmt::format(".{}", same);
-    added.op = op;
-    added.attrs = std::move(attrs);
-    added.inputs = std::move(inputs);
-    const NodeIndex index = graph_.AddNode(std::move(added), 1);
-    if (Status status = InferNode(graph_, index); !status.ok() && error_.ok()) error_ = status;
-    if (error_.ok()) SetStrategy(index);
-    return graph_.nodes[index].outputs[0];
+    Value value;
+    value.name = NameFor(op);
+    const ValueIndex output = graph_.AddValue(std::move(value));
+    AddPart(op, std::move(inputs), std::move(attrs), {output});
+    return output;
+  }
+
+  void AddOtherOutputs(std::string_view op, std::vector<ValueIndex> inputs, Attrs attrs) override {
+    NameFor(op);
+    AddPart(op, std::move(inputs), std::move(attrs),
+            {current_.outputs.begin() + 1, current_.outputs.end()});
   }
 
  private:
-  // True if its strategy is not possible for the node, but for its parts.
-  Result<bool> HasParts(const Node& node) const {
-    const auto strategy = strategies_.find(node.name);
-    if (FindOp(node.op)->by_parts == nullptr || strategy == strategies_.end()) return false;
+  // True if its strategy is not possible for the node, but for its parts. Without a strategy
+  // samples are cut, if need be by parts.
+  Result<bool> HasParts(const Node& node) {
+    if (FindOp(node.op)->by_parts == nullptr) return false;
     DT_TRY(const Sharding rule, ShardingOf(old_, node));
-    const auto cut = CutOf(rule, strategy->second, devices_);
+    auto strategy = team_.strategies.find(node.name);
+    if (strategy == team_.strategies.end()) {
+      if (CutsSamples(rule) || !CutsSamples(WithAllCuts(rule))) return false;
+      strategy = team_.strategies.emplace(node.name, SamplesOf(WithAllCuts(rule))).first;
+    }
+    const auto cut = CutOf(rule, strategy->second, team_.devices);
     const auto* problem = std::get_if<CutProblem>(&cut);
     if (problem == nullptr || problem->rule != "whole") return false;
-    return std::holds_alternative<NodeCut>(CutOf(WithAllCuts(rule), strategy->second, devices_));
+    return std::holds_alternative<NodeCut>(
+        CutOf(WithAllCuts(rule), strategy->second, team_.devices));
+  }
+
+  static bool IsOfSamples(const ShardLoop& loop) {
+    return loop.cut && loop.extent == Dim{kBatch, 1};
+  }
+  bool CutsSamples(const Sharding& rule) const {
+    return team_.devices > 1 && std::ranges::any_of(rule.loops, IsOfSamples);
+  }
+  Strategy SamplesOf(const Sharding& rule) const {
+    std::vector<uint32_t> parts(rule.loops.size(), 1);
+    parts[static_cast<size_t>(std::ranges::find_if(rule.loops, IsOfSamples) - rule.loops.begin())] =
+        team_.devices;
+    return StrategyOf(rule, CutOfParts(rule, parts, team_.devices));
   }
 
   Status Rewrite(const Node& node) {
     current_ = node;
     names_.clear();
-    parts_.clear();
+    layouts_.clear();
     DT_TRY(const Sharding narrow, ShardingOf(old_, node));
     const Sharding rule = WithAllCuts(narrow);
-    const NodeCut cut = std::get<NodeCut>(CutOf(rule, strategies_.at(node.name), devices_));
-    const Strategy inputs = StrategyOf(rule, cut);
-    for (size_t i = 0; i < node.inputs.size(); ++i) parts_[node.inputs[i]] = inputs[i];
-    strategies_.erase(node.name);
+    const NodeCut cut =
+        std::get<NodeCut>(CutOf(rule, team_.strategies.at(node.name), team_.devices));
+    const NodeLayouts layouts = LayoutsOf(rule, cut);
+    for (size_t i = 0; i < node.inputs.size(); ++i) layouts_[node.inputs[i]] = layouts.inputs[i];
+    team_.strategies.erase(node.name);
     FindOp(node.op)->by_parts(*this);
     DT_TRY_STATUS(error_);
-    // The last node takes over the output.
+    // The last node takes over the first output.
     Node& last = graph_.nodes.back();
     DT_CHECK(last.outputs[0] + 1 == graph_.values.size());
     graph_.values.pop_back();
-    last.outputs = node.outputs;
+    last.outputs = {node.outputs[0]};
     last.name = node.name;
-    strategies_[node.name] = strategies_[last_name_];
-    strategies_.erase(last_name_);
+    team_.cuts[node.name] = team_.cuts[last_name_];
+    team_.cuts.erase(last_name_);
     graph_.values[node.outputs[0]].producer = static_cast<NodeIndex>(graph_.nodes.size() - 1);
     return OkStatus();
   }
 
-  // Inputs are cut as they are known to be, and the output as follows from them.
-  void SetStrategy(NodeIndex index) {
+  // Names the next part, and what it makes.
+  const std::string& NameFor(std::string_view op) {
+    last_name_ = fmt::format("{}.{}", current_.name, op);
+    if (const size_t same = names_[last_name_]++; same > 0) last_name_ += fmt::format(".{}", same);
+    return last_name_;
+  }
+
+  void AddPart(std::string_view op, std::vector<ValueIndex> inputs, Attrs attrs,
+               std::vector<ValueIndex> outputs) {
+    Node added = current_;
+    added.name = last_name_;
+    added.op = op;
+    added.attrs = std::move(attrs);
+    added.inputs = std::move(inputs);
+    added.outputs = std::move(outputs);
+    const auto index = static_cast<NodeIndex>(graph_.nodes.size());
+    for (const ValueIndex v : added.outputs) graph_.values[v].producer = index;
+    graph_.nodes.push_back(std::move(added));
+    if (Status status = InferNode(graph_, index); !status.ok() && error_.ok()) error_ = status;
+    if (error_.ok()) SetCut(index);
+  }
+
+  // Inputs lie as they are known to, and outputs as follows from them. Partial sums are added.
+  void SetCut(NodeIndex index) {
     const Node& added = graph_.nodes[index];
     const Result<Sharding> rule = ShardingOf(graph_, added);
     DT_CHECK(rule.ok());
-    Strategy strategy;
-    for (const ValueIndex v : added.inputs) strategy.push_back(parts_.at(v));
-    const auto cut = CutOf(*rule, strategy, devices_);
-    if (const auto* problem = std::get_if<CutProblem>(&cut)) {
+    KnownLayouts known;
+    for (const ValueIndex v : added.inputs) known.inputs.push_back(&layouts_.at(v));
+    auto held = CutOfLayouts(*rule, known);
+    if (const auto* problem = std::get_if<CutProblem>(&held)) {
       error_ = Internal("{}: {}", added.name, problem->what);
       return;
     }
-    parts_[added.outputs[0]] = PartsOf(LayoutsOf(*rule, std::get<NodeCut>(cut)).outputs[0]);
-    strategies_[added.name] = std::move(strategy);
-    last_name_ = added.name;
+    const NodeCut& cut = team_.cuts[added.name] = std::get<HeldCut>(std::move(held)).cut;
+    const NodeLayouts layouts = LayoutsOf(*rule, cut);
+    for (size_t o = 0; o < added.outputs.size(); ++o) {
+      Layout& layout = layouts_[added.outputs[o]] = layouts.outputs[o];
+      layout.partial.clear();
+    }
   }
 
   const Graph& old_;
-  const uint32_t devices_;
-  Strategies& strategies_;
+  TeamOptions& team_;
   Graph graph_;
   Status error_;
 
   // The node being written by parts.
   Node current_;
-  std::string last_name_;                              // The name of the node added last.
-  std::map<std::string, size_t> names_;                // How many nodes have been given a name.
-  std::map<ValueIndex, std::vector<DimParts>> parts_;  // How values are cut.
+  std::string last_name_;                 // The name of the node added last.
+  std::map<std::string, size_t> names_;   // How many nodes have been given a name.
+  std::map<ValueIndex, Layout> layouts_;  // How values lie.
 };
 
 }  // namespace
 
-Result<Graph> ByParts(const Graph& graph, uint32_t devices, Strategies& strategies) {
-  return Rewriter(graph, devices, strategies).Run();
-}
+Result<Graph> ByParts(const Graph& graph, TeamOptions& team) { return Rewriter(graph, team).Run(); }
 
 }  // namespace dt::scheduler

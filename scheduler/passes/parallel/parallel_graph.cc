@@ -62,6 +62,8 @@ class ProblemOf {
     DT_TRY(made.rule, ShardingOf(graph_, node));
     const auto strategy = team_.strategies.find(node.name);
     if (strategy != team_.strategies.end()) made.strategy = strategy->second;
+    const auto cut = team_.cuts.find(node.name);
+    if (cut != team_.cuts.end()) made.cut = cut->second;
     const auto out = team_.outs.find(node.name);
     if (out != team_.outs.end()) made.out = out->second;
     problem_.nodes.push_back(std::move(made));

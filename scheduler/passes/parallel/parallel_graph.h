@@ -14,11 +14,13 @@
 namespace dt::scheduler {
 
 using Strategies = std::map<std::string, Strategy, std::less<>>;  // By node.
+using NodeCuts = std::map<std::string, NodeCut, std::less<>>;     // By node.
 
 struct TeamOptions {
   uint32_t devices = 1;
   Strategies strategies;
   Strategies outs;      // How outputs shall lie.
+  NodeCuts cuts;        // Of nodes that ByParts has written.
   int64_t samples = 1;  // The largest number of samples of a slice.
   bool all_to_all = true;
 };
@@ -33,8 +35,9 @@ struct ParallelGraph {
 };
 
 // Before differentiation: nodes whose strategy cuts a loop that needs a reduction inside become
-// several nodes, which take over the strategy. Errors: those of shapes.
-Result<Graph> ByParts(const Graph& graph, uint32_t devices, Strategies& strategies);
+// several nodes, and their strategy the cuts of these. So do nodes without a strategy that only
+// their parts allow to cut along the samples. Errors: those of shapes.
+Result<Graph> ByParts(const Graph& graph, TeamOptions& team);
 
 // Errors: Invalid, one line for each node whose strategy cannot be used, with the rule, the shapes
 // and the nearest valid strategy; NotYet, for what cannot be divided yet.

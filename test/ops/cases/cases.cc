@@ -78,6 +78,16 @@ void AddNorm(CaseMaker& make) {
   frozen.name = "batch_norm in evaluation";
   frozen.run.training = false;
   for (CaseInput& input : frozen.inputs) input.smooth = false;
+  OpCase& statistics = make.Add("batch_norm_statistics", "batch_norm_statistics", {},
+                                std::vector<SymShape>(6, {Const(6)}));
+  for (double& deviation : statistics.inputs[4].values) deviation = 1 + std::fabs(deviation);
+  statistics.inputs[5].values.assign(6, 9.0);  // Every channel has as many samples.
+  for (CaseInput& input : statistics.inputs) input.smooth = false;
+  OpCase& choice = make.Add("in_training", "in_training", {}, {{b, Const(6)}, {b, Const(6)}});
+  choice.inputs[1].smooth = false;
+  make.Add("in evaluation", "in_training", {}, {{b, Const(6)}, {b, Const(6)}}).run.training = false;
+  for (CaseInput& input : make.cases.back().inputs) input.smooth = false;
+  make.Add("batch_count", "batch_count", {}, {{b, Const(3), Const(6)}}).inputs[0].smooth = false;
   make.Add("dropout", "dropout", {{"rate", 0.4}}, {{b, Const(21)}});
   make.Add("dropout of fields", "dropout", {{"rate", 0.1}}, {{b, Const(3), Const(11)}});
   make.Add("dropout of a part", "dropout",

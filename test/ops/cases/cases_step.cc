@@ -65,6 +65,10 @@ std::vector<OpCase> StepCases() {
   cases.push_back(StepCase("batch_norm_running", {{"momentum", 0.3}},
                            {{c}, {c}, {k, c}, {k, c}, {k, Const(1)}}));
   cases.back().inputs[4].values = {4, 0, 1};
+  // The same with counts for each channel.
+  cases.push_back(
+      StepCase("batch_norm_running", {{"momentum", 0.3}}, {{c}, {c}, {k, c}, {k, c}, {k, c}}));
+  cases.back().inputs[4].values = {4, 4, 4, 4, 4, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1};
   for (const OptimizerInfo& optimizer : kOptimizers) {
     if (optimizer.row_states > 0) continue;  // This optimizer is for tables only.
     const OptimizerSpec spec{

@@ -343,6 +343,19 @@ std::map<std::string, Defined> MakeDefinitions() {
   all["mul"] = binary([](double a, double b) { return a * b; });
   all["broadcast_to"] = binary([](double a, double) { return a; });
   all["batch_norm"] = BatchNorm;
+  all["batch_norm_statistics"] = [](const OpCase& c) {
+    Numbers inverse = c.inputs[4].values;
+    for (double& deviation : inverse) deviation = 1 / deviation;
+    return std::vector<Numbers>{c.inputs[2].values, c.inputs[3].values, inverse,
+                                c.inputs[5].values};
+  };
+  all["in_training"] = [](const OpCase& c) {
+    return std::vector<Numbers>{c.inputs[c.run.training ? 0 : 1].values};
+  };
+  all["batch_count"] = [](const OpCase& c) {
+    const Shape shape = ShapeIn(c, c.inputs[0].shape);
+    return std::vector<Numbers>{Numbers(6, static_cast<double>(shape[0] * shape[1]))};
+  };
   all["dropout"] = Dropout;
   all["concat"] = [](const OpCase& c) { return Join(c, false); };
   all["stack"] = [](const OpCase& c) { return Join(c, true); };

@@ -95,6 +95,7 @@ const KeyCase kCases[] = {
     {"model.graph.deep.inputs", "model.graph.deep.inputs=[price, e, wide]"},
     {"model.graph.deep.device", "model.graph.deep.device=gpu"},
     {"model.graph.deep.strategy", "model.graph.deep.strategy=[[1, 1], [1, 1]]"},
+    {"model.graph.deep.fusion", "model.graph.deep.fusion=3"},
     {"model.graph.deep.units", "model.graph.deep.units=[4, 5]"},
     {"model.loss.0.type", "model.loss.0.type=mse"},
     {"model.loss.0.input",

@@ -41,6 +41,16 @@ TEST(FuseSums, BucketsOfOthersStayOpenAndComeInTheOrderOfTheirLastGradients) {
   EXPECT_THAT(FuseSums(sums, {.bytes = 100, .begins = {}}), ElementsAre(2, 0, 2, 0, 1, 2));
 }
 
+TEST(FuseSums, NumberedSumsShareABucketOfTheirOwn) {
+  std::vector<SumToFuse> sums;
+  for (NodeIndex n = 0; n < 6; ++n) sums.push_back(Sum(n, 10));
+  sums[1].fusion = sums[3].fusion = 7;
+  sums[4].fusion = 2;
+  EXPECT_THAT(FuseSums(sums, {.bytes = 20, .begins = {}}), ElementsAre(0, 1, 0, 1, 2, 3));
+  EXPECT_THAT(FuseSums(sums, {.bytes = 10, .begins = {}}), ElementsAre(0, 2, 1, 2, 3, 4));
+  EXPECT_THAT(FuseSums(sums, {.begins = {2}}), ElementsAre(0, 1, 3, 1, 2, 3));
+}
+
 TEST(FuseSums, AutoMakesEightBucketsUnlessTheyAreSmallOrHuge) {
   const auto buckets = [](size_t count, double bytes) {
     std::vector<SumToFuse> sums;

@@ -67,12 +67,12 @@ class Equality {
     SCOPED_TRACE(fmt::format("{} devices", devices));
     std::map<std::string, size_t> communication;
     Result<Graph> graph = ForwardGraph(job_);
-    if (graph.ok()) graph = ByParts(*graph, devices, strategies);
+    TeamOptions team{
+        .devices = devices, .strategies = std::move(strategies), .samples = int64_t{samples_}};
+    if (graph.ok()) graph = ByParts(*graph, team);
     if (graph.ok()) graph = Differentiate(*graph, {job_, test::TinyColumns(), 1});
     EXPECT_TRUE(graph.ok()) << ToText(graph.status());
     if (!graph.ok()) return communication;
-    const TeamOptions team{
-        .devices = devices, .strategies = std::move(strategies), .samples = int64_t{samples_}};
     const Result<ParallelGraph> parallel = Parallelized(test::InFloat64(*graph), team);
     EXPECT_TRUE(parallel.ok()) << ToText(parallel.status());
     if (!parallel.ok()) return communication;
@@ -89,6 +89,10 @@ class Equality {
       if (graph_.parameters[p].grad == kNone) continue;
       ExpectNear(lockstep, parallel->graph.parameters[p].grad, graph_.parameters[p].grad);
     }
+    for (const Node& node : graph_.nodes) {
+      for (const size_t i : FindOp(node.op)->running.statistics)
+        ExpectStatistic(lockstep, *parallel, node.outputs[i]);
+    }
     for (size_t t = 0; t < graph_.tables.size(); ++t) {
       if (graph_.tables[t].row_grad == kNone) continue;
       ExpectNear(lockstep, parallel->graph.tables[t].row_grad, graph_.tables[t].row_grad);
@@ -97,6 +101,20 @@ class Equality {
   }
 
  private:
+  // Statistics have their names in any graph.
+  void ExpectStatistic(const test::Lockstep& lockstep, const ParallelGraph& parallel,
+                       ValueIndex of) const {
+    const std::vector<Value>& values = parallel.graph.values;
+    const auto at = std::ranges::find(values, graph_.value(of).name, &Value::name);
+    ASSERT_NE(at, values.end()) << graph_.value(of).name;
+    const auto value = static_cast<ValueIndex>(at - values.begin());
+    const HostTensor& whole = whole_.at(of);
+    if (at->shape.back() == Const(whole.shape.back())) return ExpectNear(lockstep, value, of);
+    // A count for each channel.
+    const HostTensor counts = lockstep.Joined(value, {at->shape.back().times});
+    for (size_t i = 0; i < counts.size(); ++i) EXPECT_EQ(counts.at(i), whole.at(0)) << at->name;
+  }
+
   void ExpectNear(const test::Lockstep& lockstep, ValueIndex value, ValueIndex of) const {
     const HostTensor& whole = whole_.at(of);
     const HostTensor joined = lockstep.Joined(value, whole.shape);
@@ -180,6 +198,24 @@ TEST_P(ParallelModel, ProductsAreDivided) {
       if (equality.graph().value(node.inputs[0]).shape.size() == 2) strategies[name] = strategy;
     }
     equality.Expect(4, strategies);
+    if (HasFailure()) return;
+  }
+}
+
+// Samples of batch normalisations are divided without strategies, and channels too.
+TEST(ParallelGraph, SamplesOfABatchNormalisation) {
+  const JobConfig job = TinyJob(
+      {TinyNode("a", "mlp", {"I*"},
+                {{"units", std::vector<int64_t>{6, 5}}, {"batch_norm", true}, {"bias", false}}),
+       TinyNode("c", "dense", {"a"}, {{"units", int64_t{1}}})});
+  for (const uint32_t samples : {7U, 2U}) {
+    Equality equality(job, samples);
+    const auto without = equality.Expect(3, {});
+    EXPECT_FALSE(without.contains("all_gather")) << "samples stay where they are";
+    EXPECT_GE(without.at("all_reduce"), 6U);
+    const std::string norm = NodesOf(equality.graph(), "batch_norm")[0];
+    equality.Expect(4, {{norm, Strategy{{{2}, {2}}}}});
+    equality.Expect(2, {{norm, Strategy{{{1}, {2}}}}});
     if (HasFailure()) return;
   }
 }
