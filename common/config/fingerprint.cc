@@ -254,6 +254,8 @@ constexpr Fact<JobConfig> kJobFacts[] = {
     {"parallel", "wire", Member<&JobConfig::parallel, &ParallelConfig::wire>},
     {"parallel.optimizer", "shard",
      Member<&JobConfig::parallel, &ParallelConfig::optimizer, &ShardConfig::on>},
+    {"parallel.optimizer", "group",
+     Member<&JobConfig::parallel, &ParallelConfig::optimizer, &ShardConfig::group>},
     {"parallel.optimizer", "threshold",
      Member<&JobConfig::parallel, &ParallelConfig::optimizer, &ShardConfig::threshold_bytes>},
     {"parallel", "fallback", Member<&JobConfig::parallel, &ParallelConfig::fall_back_to_cpu>},

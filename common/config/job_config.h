@@ -58,6 +58,7 @@ struct CutRule {
 struct ShardConfig {
   bool on = false;
   uint64_t threshold_bytes = 64 << 10;  // Smaller parameters are updated by every worker.
+  uint32_t group = 0;                   // They share them in groups of so many; 0: all of them.
 };
 
 // How gradients are joined into buckets that travel together.

@@ -117,6 +117,7 @@ void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
   const MapReader optimizer = in.Sub("optimizer");
   optimizer.Read("shard", parallel.optimizer.on);
   optimizer.Read("threshold", parallel.optimizer.threshold_bytes);
+  optimizer.Read("group", parallel.optimizer.group);
 }
 
 void CheckTeams(const MapReader& root, const JobConfig& job) {

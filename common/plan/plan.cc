@@ -1,6 +1,14 @@
 #include "common/plan/plan.h"
 
+#include <algorithm>
+
 namespace dt {
+
+Sharers SharersOf(uint32_t number, uint32_t workers, uint32_t group) {
+  if (group == 0) return {0, workers};
+  const uint32_t first = number / group * group;
+  return {first, std::min(group, workers - first)};
+}
 
 Stream StreamOf(OpKind kind, const Node& node) {
   if (kind == OpKind::kCommunication) return Stream::kComm;

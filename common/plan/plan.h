@@ -47,6 +47,8 @@ struct Plan {
   // The workers that compute a slice together, and which of them has this plan.
   uint32_t devices = 1;
   uint32_t position = 0;
+  // Workers that have the same parameters share their updates in groups of so many; 0: all of them.
+  uint32_t sharers = 0;
   // Subgraphs in an order in which they could run one by one. Training runs the slice subgraphs
   // once for each slice, then the joins and the step subgraphs once. A join is a bucket of
   // sum_slices and gather_slices nodes with the same number, which travel together, or all sum_rows
@@ -58,10 +60,18 @@ struct Plan {
   // a slot are on one device. Evaluation uses the same slots.
   std::vector<uint32_t> slot;
   uint32_t slot_count = 0;
-  DT_FIELDS(graph, columns, batch_size, slices, seed, devices, position, train, evaluate, slot,
-            slot_count)
+  DT_FIELDS(graph, columns, batch_size, slices, seed, devices, position, sharers, train, evaluate,
+            slot, slot_count)
   friend bool operator==(const Plan&, const Plan&) = default;
 };
+
+// Workers that have the same parameters are numbered team by team. Those with numbers [first,
+// first + count) share their updates, and each has part number - first of count of the rows.
+struct Sharers {
+  uint32_t first = 0, count = 1;
+};
+// The sharers of worker `number`, one of `workers`. `group`: see Plan::sharers.
+Sharers SharersOf(uint32_t number, uint32_t workers, uint32_t group);
 
 // The stream that runs the node, whose operator is of this kind.
 Stream StreamOf(OpKind kind, const Node& node);

@@ -30,6 +30,7 @@ constexpr char kCut4[] =
     "parallel.cut=[{match: hidden.0.matmul, strategy: [[1,4],[4,1]]}, {match: hidden.1.matmul, "
     "strategy: [[1,1],[1,4]]}]";
 constexpr char kShard[] = "parallel.optimizer={shard: true, threshold: 0}";
+constexpr char kShardInTwos[] = "parallel.optimizer={shard: true, threshold: 0, group: 2}";
 
 class Teams : public ::testing::Test {
  protected:
@@ -76,6 +77,7 @@ TEST_F(Teams, TheNumberOfTeamsAndServersChangesNoBit) {
   EXPECT_EQ(Run("three", {1, 6, 3, {kCut}}), one);
   EXPECT_EQ(Run("shared", {2, 4, 2, {kCut, kShard}}), one);
   EXPECT_EQ(Run("shared_by_teams", {1, 6, 3, {kCut, kShard, "parallel.overlap=false"}}), one);
+  EXPECT_EQ(Run("shared_in_twos", {1, 6, 3, {kCut, kShardInTwos}}), one);
   EXPECT_EQ(Run("slow", {1, 2, 1, {kCut, "parallel.overlap=false"}}), one);
   EXPECT_EQ(Run("many_buckets", {1, 4, 2, {kCut, kShard, "parallel.fusion=100"}}), one);
   EXPECT_EQ(Run("two_buckets", {1, 4, 2, {kCut, "parallel.fusion=[3]"}}), one);
@@ -198,7 +200,7 @@ TEST_F(Teams, ACheckpointOfFourIsReadByOneThreeAndSix) {
   const std::string cut =
       "parallel.cut=[{match: hidden.0.matmul, strategy: [[1,4],[4,1]]}, {match: hidden.1.matmul, "
       "strategy: [[1,1],[1,4]]}]";
-  const std::string four = Run("saved", {1, 4, 1, {cut, kShard}});
+  const std::string four = Run("saved", {1, 4, 1, {cut, kShardInTwos}});
   ASSERT_NE(four, "");
   // Nothing is left to train.
   EXPECT_EQ(Run("saved", {1, 1, 1}, "auto"), four);

@@ -116,7 +116,7 @@ class CommRunner : public NodeRunner {
     return node.op == "share_rows" || node.op == "share_norms";
   }
 
-  // All workers of all teams that have the parameter.
+  // The workers of all teams that have the parameter, and share it.
   Status OpenShare(const Node& node, GroupNode& group) const {
     const uint32_t devices = context_.plan.devices;
     for (uint32_t team = 0; team < team_.place.teams; ++team) {
@@ -129,7 +129,13 @@ class CommRunner : public NodeRunner {
     if (own == group.ranks.ranks.end() || team_.communicator->rank() != rank) {
       return Internal("the plan's node \"{}\" has no group with this worker in it", node.name);
     }
-    group.own = static_cast<uint32_t>(own - group.ranks.ranks.begin());
+    std::vector<uint32_t>& ranks = group.ranks.ranks;
+    const auto number = static_cast<uint32_t>(own - ranks.begin());
+    const Sharers sharers =
+        SharersOf(number, static_cast<uint32_t>(ranks.size()), context_.plan.sharers);
+    const auto first = ranks.begin() + sharers.first;
+    ranks = {first, first + sharers.count};
+    group.own = number - sharers.first;
     return OkStatus();
   }
 

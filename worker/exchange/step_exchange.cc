@@ -149,16 +149,16 @@ void StepExchange::FindMembers(const TeamLink& team, Bucket& bucket) const {
   }
   bucket.ranges.clear();
   if (!holders.rows) return;
-  const auto members = static_cast<int64_t>(bucket.members.size());
-  for (int64_t m = 0; m < members; ++m) {
+  for (uint32_t m = 0; m < bucket.members.size(); ++m) {
+    const Sharers sharers = SharersOf(m, bucket.members.size(), plan_.sharers);
     for (const SlicePacks::Piece& piece : bucket.packs.pieces()) {
       const int64_t rows = plan_.graph.value(piece.in).shape[0].times;
       const size_t width = piece.floats / static_cast<size_t>(rows);
-      const Range own = EvenPart({0, rows}, members, m);
+      const Range own = EvenPart({0, rows}, sharers.count, m - sharers.first);
       const auto at = [&](int64_t row) {
         return (piece.offset + static_cast<size_t>(row) * width) * sizeof(float);
       };
-      bucket.ranges.push_back({static_cast<uint32_t>(m), at(own.begin), at(own.end)});
+      bucket.ranges.push_back({m, at(own.begin), at(own.end)});
     }
   }
 }

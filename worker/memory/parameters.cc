@@ -107,10 +107,13 @@ Parameters::Parameters(const Plan& plan, const TeamPlace& place)
   std::map<SymbolIndex, Range> rows_of;
   for (const PartSpec& part : graph.parts) {
     const std::vector<uint32_t>& group = graph.groups[part.group].members;
-    const int64_t members = std::ssize(group);
-    const int64_t member = std::ranges::find(group, position_) - group.begin();
-    own_rows_.push_back(EvenPart({0, graph.value(part.of).shape[0].times}, members * place_.teams,
-                                 place_.team * members + member));
+    const auto members = static_cast<uint32_t>(group.size());
+    const auto member = static_cast<uint32_t>(std::ranges::find(group, position_) - group.begin());
+    const uint32_t number = place_.team * members + member;
+    const Sharers sharers = SharersOf(number, members * place_.teams, plan.sharers);
+    own_rows_.push_back(
+        EvenPart({0, graph.value(part.of).shape[0].times}, sharers.count, number - sharers.first));
+    copies_.push_back(sharers.first > 0);
     rows_of[graph.value(part.value).shape[0].symbol] = own_rows_.back();
   }
   for (const ParameterSpec& spec : graph.parameters) {
@@ -136,13 +139,13 @@ Parameters::Parameters(const Plan& plan, const TeamPlace& place)
 
 // State of own rows, whose first value is a constant.
 void Parameters::SetOwned(const ParameterSpec& spec, const Range& rows, const Graph& graph,
-                          Array& array) {
+                          Array& array) const {
   const SymbolIndex symbol = graph.value(spec.value).shape[0].symbol;
   const auto part = std::ranges::find_if(graph.parts, [&](const PartSpec& p) {
     return graph.value(p.value).shape[0].symbol == symbol;
   });
   array.owned = true;
-  array.copy = false;
+  array.copy = copies_[static_cast<size_t>(part - graph.parts.begin())];
   array.shape[0] = graph.value(part->of).shape[0].times;
   array.whole = spec.whole.empty() ? array.shape : spec.whole;
   array.first = spec.whole.empty() ? Shape(array.shape.size(), 0) : spec.first;
@@ -167,7 +170,7 @@ DenseSum Parameters::SumOf(bool owned) const {
   DenseSum sum{.part = owned ? devices_ + rank() : position_};
   for (const Array& array : arrays_) {
     // Teams are compared with one another, so copies of another team count.
-    if (array.owned != owned || (!owned && array.of_team)) continue;
+    if (array.owned != owned || (owned ? array.copy : array.of_team)) continue;
     uint64_t key = HashString(array.name);
     for (const int64_t dim : array.whole) key = MixBits(key ^ static_cast<uint64_t>(dim)) + 1;
     size_t at = 0;

@@ -35,7 +35,7 @@ class Parameters {
     bool optimizer_state = false;  // Read only by updates.
     bool copy = false;     // A worker before this one, in its team or another, has the same part.
     bool of_team = false;  // A worker before this one in its team has the same part.
-    bool owned = false;    // State of the rows that this worker alone updates.
+    bool owned = false;    // State of the rows that this worker updates for its sharers.
   };
   // By part of the plan's graph: the rows of the parameter that this worker updates.
   Range own_rows(size_t part) const { return own_rows_[part]; }
@@ -65,13 +65,14 @@ class Parameters {
  private:
   Status Load(const std::string& folder, bool with_state);
 
-  static void SetOwned(const ParameterSpec& spec, const Range& rows, const Graph& graph,
-                       Array& array);
+  void SetOwned(const ParameterSpec& spec, const Range& rows, const Graph& graph,
+                Array& array) const;
   DenseSum SumOf(bool owned) const;
   uint32_t rank() const { return place_.team * devices_ + position_; }
 
   std::vector<Array> arrays_;
   std::vector<Range> own_rows_;
+  std::vector<bool> copies_;  // By part of the plan's graph: other sharers have these rows, too.
   uint32_t position_ = 0;
   uint32_t devices_ = 1;
   TeamPlace place_;

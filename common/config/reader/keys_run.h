@@ -123,6 +123,8 @@ inline constexpr KeySpec kRunKeys[] = {
     {"parallel.optimizer", "shard", kBool, kRun, "", 0, 0, "false", "",
      "true: each of them updates some rows of a weight, has the optimizer's state of these alone, "
      "and sends them to the others. The bits stay the same."},
+    {"parallel.optimizer", "group", kUint, kRun, "", 1, 65536, "", "",
+     "Workers that have the same weights share them in groups of so many. Default: all of them."},
     {"parallel.optimizer", "threshold", kSize, kRun, "", 0, 0, "64KiB", "",
      "Smaller weights are updated by every worker."},
     {"parallel.cut", "match", kText, kRun, "", 0, 0, "required", "",

@@ -11,6 +11,7 @@ Plan Unscheduled(Graph graph, const PlanRequest& request) {
   plan.seed = request.job.seed;
   plan.devices = request.devices();
   plan.position = request.position;
+  plan.sharers = request.job.parallel.optimizer.group;
   return plan;
 }
 

@@ -154,6 +154,7 @@ const KeyCase kCases[] = {
     {"parallel.fusion", "parallel.fusion=4MiB"},
     {"parallel.wire", "parallel.wire=bf16"},
     {"parallel.optimizer.shard", "parallel.optimizer.shard=true"},
+    {"parallel.optimizer.group", "parallel.optimizer.group=2"},
     {"parallel.optimizer.threshold", "parallel.optimizer.threshold=1KiB"},
     {"parallel.cut.0.match", "parallel.cut.0.match=wide", kCut},
     {"parallel.cut.0.strategy", "parallel.cut.0.strategy=[[2, 1]]", kCut},

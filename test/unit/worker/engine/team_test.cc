@@ -21,6 +21,7 @@ namespace {
 struct TeamSetting {
   uint32_t devices = 1, teams = 1, slices = 1;
   bool shard = false, overlap = true;
+  uint32_t sharers = 0;  // Workers that share weights, if not all of them.
   float clip_norm = 0;
   std::string wire = "fp32";
   FusionConfig fusion = {};
@@ -162,7 +163,7 @@ Trained TrainTeams(const Perceptron& model, const TeamSetting& setting, Step ste
   const uint32_t ranks = setting.devices * setting.teams;
   job.cluster.workers = ranks;
   job.parallel.data = setting.teams;
-  job.parallel.optimizer = {.on = setting.shard, .threshold_bytes = 0};
+  job.parallel.optimizer = {.on = setting.shard, .threshold_bytes = 0, .group = setting.sharers};
   job.parallel.fusion = setting.fusion;
   job.optimizer.clip_norm = setting.clip_norm;
   job.parallel.wire = setting.wire;
@@ -257,6 +258,7 @@ TEST(Team, NoBitDependsOnTheNumberOfTeams) {
         other.teams = teams;
         other.shard = shard;
         other.overlap = teams != 2;
+        if (teams >= 2) other.sharers = teams;
         if (teams >= 2) other.fusion = {.bytes = teams == 2 ? uint64_t{1} : 400, .begins = {}};
         if (teams == 4) other.fusion = {.begins = {1, 4}};
         const Trained again = TrainTeams(model, other, 6);
