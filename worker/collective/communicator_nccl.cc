@@ -52,20 +52,18 @@ class Groups {
         fmt::format("{}/nccl/{}/{}", options_.prefix, group.id, group.ranks.front());
     NcclId id;
     if (group.ranks.front() == options_.rank) {
-      DT_TRY_STATUS(Checked(nccl_.make_id(&id), "making an id"));
+      DT_TRY_STATUS(Checked(nccl_.make_id(&id)));
       DT_TRY_STATUS(options_.rendezvous.Put(key, HexOfId(id)));
     } else {
       DT_TRY(const std::string text, options_.rendezvous.Get(key, options_.limits.timeout));
       DT_TRY(id, IdOfHex(text));
     }
     NcclComm* comm = nullptr;
-    const std::string what = fmt::format("joining group {}", fmt::join(group.ranks, ", "));
     DT_TRY_STATUS(
         Checked(nccl_.join(options_.card.info().index, static_cast<int32_t>(group.size()),
-                           static_cast<int32_t>(group.PositionOf(options_.rank)), &id, &comm),
-                what));
+                           static_cast<int32_t>(group.PositionOf(options_.rank)), &id, &comm)));
     comms_[group.id] = comm;
-    return WaitFor(comm, what);
+    return WaitFor(comm);
   }
 
   // Nullptr: the group has not been joined.
@@ -75,36 +73,35 @@ class Groups {
   }
 
   // Until the host's part of what was begun has ended.
-  Status WaitFor(NcclComm* comm, std::string_view what) const {
+  Status WaitFor(NcclComm* comm) const {
     const TimePoint deadline = SystemClock().Now() + options_.limits.timeout;
     Status status;
     const auto ended = [&] {
       bool busy = false;
-      status = Checked(nccl_.state(comm, &busy), what);
+      status = Checked(nccl_.state(comm, &busy));
       if (status.ok() && busy) status = Interrupted();
       return !status.ok() || !busy;
     };
     if (PollUntil(deadline, milliseconds(1), ended)) return status;
-    return Silent(what);
+    return Silent();
   }
 
   // Until the event has happened. Looks for errors of the communicator meanwhile.
-  Status WaitFor(NcclComm* comm, DeviceEvent& event, std::string_view what) const {
+  Status WaitFor(NcclComm* comm, DeviceEvent& event) const {
     const TimePoint deadline = SystemClock().Now() + options_.limits.timeout;
     for (;;) {
       const Status reached = event.Wait(kEventLook);
       // Work that was given up ends, too.
       bool busy = false;
-      if (comm != nullptr) DT_TRY_STATUS(Checked(nccl_.state(comm, &busy), what));
+      if (comm != nullptr) DT_TRY_STATUS(Checked(nccl_.state(comm, &busy)));
       if (reached.code() != StatusCode::kDeadlineExceeded) return reached;
       DT_TRY_STATUS(Interrupted());
-      if (SystemClock().Now() >= deadline) return Silent(what);
+      if (SystemClock().Now() >= deadline) return Silent();
     }
   }
 
-  Status Checked(CudaError error, std::string_view what) const {
-    if (error == nullptr) return OkStatus();
-    return Unavailable("rank {}: {}: NCCL failed: {}", options_.rank, what, error);
+  static Status Checked(CudaError error) {
+    return error == nullptr ? OkStatus() : Unavailable("NCCL failed: {}", error);
   }
 
   // `politely`: others may still need this rank to finish their calls.
@@ -123,8 +120,8 @@ class Groups {
   Status Interrupted() const {
     return options_.limits.interrupted ? options_.limits.interrupted() : OkStatus();
   }
-  Status Silent(std::string_view what) const {
-    return Timeout("rank {}: {}: a peer was silent for {} s", options_.rank, what,
+  Status Silent() const {
+    return Timeout("a peer was silent for {} s",
                    std::chrono::duration<double>(options_.limits.timeout).count());
   }
 
@@ -152,14 +149,16 @@ class NcclCommunicator : public DeviceCommunicator {
 
   Status Open(std::span<const RankGroup> groups) {
     if (nccl_.load == nullptr) return Unavailable("the CUDA library has no NCCL");
-    DT_TRY_STATUS(groups_.Checked(nccl_.load(), "loading it"));
+    DT_TRY_STATUS(Groups::Checked(nccl_.load()));
     DT_TRY(std::unique_ptr<DeviceQueue> queue, card_.NewQueue());
     queue_.reset(dynamic_cast<CudaQueue*>(queue.release()));
     DT_CHECK(queue_ != nullptr);
     DT_TRY(done_, card_.NewEvent());
     DT_TRY(one_, DeviceMemory::Make(card_, sizeof(float)));
     for (const RankGroup& group : groups) {
-      if (std::ranges::count(group.ranks, rank_) > 0) DT_TRY_STATUS(groups_.Join(group));
+      if (std::ranges::count(group.ranks, rank_) == 0) continue;
+      DT_TRY_STATUS(Prefixed(groups_.Join(group), fmt::format("rank {}: joining group [{}]", rank_,
+                                                              fmt::join(group.ranks, ", "))));
     }
     return OkStatus();
   }
@@ -261,7 +260,7 @@ class NcclCommunicator : public DeviceCommunicator {
   }
   Status Settle(const CollectiveCall& call) override {
     DT_TRY_STATUS(queue_->Record(*done_));
-    return groups_.WaitFor(nullptr, *done_, call.name);
+    return About(call, "copies", groups_.WaitFor(nullptr, *done_));
   }
   Result<std::byte*> Scratch(size_t bytes) override {
     if (bytes > scratch_.bytes()) {
@@ -330,20 +329,26 @@ class NcclCommunicator : public DeviceCommunicator {
   // an error this rank leaves all groups, so that others do not wait for it.
   template <class Give>
   Status Run(const CollectiveCall& call, std::string_view kind, const Give& give) {
-    const std::string what = fmt::format("step {}, {} of \"{}\" in group [{}]", call.step, kind,
-                                         call.name, fmt::join(call.group.ranks, ", "));
     NcclComm* const comm = groups_.Find(call.group.id);
     if (broken_ || (comm == nullptr && call.group.size() > 1)) {
-      return Unavailable("rank {}: {}: the group has no communicator", rank_, what);
+      return About(call, kind, Unavailable("the group has no communicator"));
     }
-    Status status = groups_.Checked(give(comm), what);
-    if (status.ok() && comm != nullptr) status = groups_.WaitFor(comm, what);
+    Status status = Groups::Checked(give(comm));
+    if (status.ok() && comm != nullptr) status = groups_.WaitFor(comm);
     if (status.ok()) status = queue_->Record(*done_);
-    if (status.ok()) status = groups_.WaitFor(comm, *done_, what);
+    if (status.ok()) status = groups_.WaitFor(comm, *done_);
     if (status.ok()) return status;
     if (status.code() != StatusCode::kCancelled) broken_ = true;
     groups_.Leave(false);
-    return status;
+    return About(call, kind, std::move(status));
+  }
+
+  // Text is made for errors only.
+  Status About(const CollectiveCall& call, std::string_view kind, Status status) const {
+    if (status.ok()) return status;
+    return Prefixed(std::move(status),
+                    fmt::format("rank {}: step {}, {} of \"{}\" in group [{}]", rank_, call.step,
+                                kind, call.name, fmt::join(call.group.ranks, ", ")));
   }
 
   const uint32_t rank_;

@@ -416,8 +416,7 @@ TEST(CardCommunicator, WithoutNcclTheReasonIsTold) {
   const auto card = CudaAccelerator::Over(table, {.kind = DeviceKind::kCuda, .index = 1});
   HashRendezvous rendezvous;
   const auto connected = ConnectNccl({}, {.card = *card, .rendezvous = rendezvous, .prefix = "t"});
-  EXPECT_EQ(ToText(connected.status()),
-            "rank 0: loading it: NCCL failed: libnccl.so.2 cannot be loaded");
+  EXPECT_EQ(ToText(connected.status()), "NCCL failed: libnccl.so.2 cannot be loaded");
 }
 
 // One rank leaves a call out: the next one, of another node, is not mistaken for it.
