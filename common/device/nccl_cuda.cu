@@ -71,8 +71,8 @@ const Library& TheLibrary() {
   return library;
 }
 
-// Communicators do not block, so that their calls may still be under way.
 using dt::TextOf;
+// Communicators do not block, so that their calls may still be under way.
 CudaError TextOf(ncclResult_t result) {
   if (result == ncclSuccess || result == ncclInProgress) return nullptr;
   return TheLibrary().text(result);

@@ -76,6 +76,7 @@ class PlanChecker {
           return Bad("an input reads column {} as what it does not hold", c);
         }
       }
+      DT_TRY_STATUS(Ids(input));
     }
     for (const LookupSpec& lookup : graph_.lookups) DT_TRY_STATUS(LookupColumns(lookup));
     for (const LossSpec& loss : graph_.losses) {
@@ -84,6 +85,21 @@ class PlanChecker {
       }
     }
     return OkStatus();
+  }
+
+  // Ids side by side, some of which this worker has.
+  Status Ids(const InputSpec& input) const {
+    if (input.kind != InputKind::kIds && input.kind != InputKind::kIdWeights) return OkStatus();
+    int64_t length = 0;
+    for (const uint32_t c : input.columns) length += plan_.columns[c].length;
+    const SymShape& shape = graph_.value(input.value).shape;
+    const bool fits = shape.size() == 2 && shape[0].symbol != kConstant && shape[0].times == 1 &&
+                      shape[1].symbol == kConstant && shape[1].times >= 0 &&
+                      int64_t{input.first} + shape[1].times <= length;
+    const bool rows = input.rows.size() == 1 || std::ssize(input.rows) == length;
+    if (fits && rows) return OkStatus();
+    return Bad("input \"{}\" reads other ids than its columns hold",
+               graph_.value(input.value).name);
   }
 
   Status LookupColumns(const LookupSpec& lookup) const {

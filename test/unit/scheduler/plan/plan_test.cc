@@ -206,6 +206,25 @@ TEST(PlanTest, CheckFindsAValueOnTheWrongDevice) {
   }
 }
 
+TEST(PlanTest, CheckFindsIdsThatColumnsDoNotHold) {
+  const Plan good = *PlanOf(TinyJob(
+      {TinyNode("e", "embedding", {"C1", "C2"}, {{"rows", int64_t{9}}, {"dim", int64_t{2}}}),
+       TinyNode("logit", "dense", {"e"}, {{"units", int64_t{1}}})}));
+  const auto ids = std::ranges::find(good.graph.inputs, InputKind::kIds, &InputSpec::kind);
+  ASSERT_NE(ids, good.graph.inputs.end());
+  EXPECT_TRUE(CheckPlan(good, TraitsOf).ok());
+  const auto refused = [&](auto change) {
+    Plan bad = good;
+    change(bad, bad.graph.inputs[static_cast<size_t>(ids - good.graph.inputs.begin())]);
+    EXPECT_FALSE(CheckPlan(bad, TraitsOf).ok());
+  };
+  refused([](Plan&, InputSpec& input) { input.first = 1; });
+  refused([](Plan&, InputSpec& input) { input.rows.clear(); });
+  refused([](Plan&, InputSpec& input) { input.rows = {1, 2, 3}; });
+  refused([](Plan&, InputSpec& input) { input.columns = {0}; });  // A label.
+  refused([](Plan& plan, InputSpec& input) { plan.graph.values[input.value].shape[1] = Const(3); });
+}
+
 TEST(PlanTest, EachPassIsSeen) {
   const JobConfig job = TinyJob(TinyDeepFm());
   std::vector<std::string> passes;
