@@ -76,6 +76,7 @@ struct CudaCall {
   const CudaAttr* attrs = nullptr;
   size_t attr_count = 0;
   const CudaRun* run = nullptr;  // Device memory.
+  uint64_t first_sample = 0;     // Position of the node's first sample in the slice.
   void* scratch = nullptr;       // Device memory of the size that scratch_bytes returned.
   CudaStream* stream = nullptr;
 };

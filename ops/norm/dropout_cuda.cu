@@ -44,6 +44,7 @@ __device__ uint64_t StreamKey(uint64_t seed, uint64_t purpose, uint64_t a, uint6
 // block (p % 8) / 2. So block b has the words of elements 2 b, 2 b + 1, 2 b + 8 and 2 b + 9.
 template <class T>
 struct Drop {
+  uint64_t first_sample;  // Position in the slice.
   // Elements, and Philox blocks, of a sample; it takes four blocks for every 16 elements begun.
   int64_t width, blocks;
   uint64_t node;
@@ -56,8 +57,8 @@ struct Drop {
     const Division at = Divide(i, blocks);
     const int64_t first = at.rest / 4 * 16 + at.rest % 4 * 2;
     const uint64_t key = StreamKey(run.seed, kDropoutPurpose, run.step, node);
-    const Block bits = Philox(key, run.first_sample + static_cast<uint64_t>(at.quotient),
-                              static_cast<uint64_t>(at.rest));
+    const uint64_t sample = run.first_sample + first_sample + static_cast<uint64_t>(at.quotient);
+    const Block bits = Philox(key, sample, static_cast<uint64_t>(at.rest));
     for (int w = 0; w < 4; ++w) {
       const int64_t place = first + w / 2 * 8 + w % 2;
       if (place >= width) continue;
@@ -71,7 +72,8 @@ struct Drop {
 // A part of the elements of each sample: one element after the other.
 template <class T>
 struct DropPart {
-  int64_t width;  // Elements of a sample here.
+  uint64_t first_sample;  // Position in the slice.
+  int64_t width;          // Elements of a sample here.
   int rank;
   int64_t length[kCudaRankMax], first[kCudaRankMax], whole[kCudaRankMax];
   uint64_t node;
@@ -90,8 +92,9 @@ struct DropPart {
     }
     const int64_t in_group = place % 16;
     const uint64_t key = StreamKey(run.seed, kDropoutPurpose, run.step, node);
-    const Block bits = Philox(key, run.first_sample + static_cast<uint64_t>(at.quotient),
-                              static_cast<uint64_t>(place / 16 * 4 + in_group % 8 / 2));
+    const uint64_t sample = run.first_sample + first_sample + static_cast<uint64_t>(at.quotient);
+    const Block bits =
+        Philox(key, sample, static_cast<uint64_t>(place / 16 * 4 + in_group % 8 / 2));
     const float factor = bits.words[in_group / 8 * 2 + in_group % 2] < below ? 0.0f : scale;
     y[i] = run.training != 0 ? To<T>(ToFloat(x[i]) * factor) : x[i];
   }
@@ -110,7 +113,8 @@ CudaError Dropout(const CudaCall& call) {
   const CudaAttr *first = FindAttr(call, "first"), *whole = FindAttr(call, "whole");
   if (first != nullptr && whole != nullptr) {
     return OnFloat(call, [&]<class T>(T) {
-      DropPart<T> part{.width = cols.times,
+      DropPart<T> part{.first_sample = call.first_sample,
+                       .width = cols.times,
                        .rank = x.rank,
                        .length = {},
                        .first = {},
@@ -130,7 +134,7 @@ CudaError Dropout(const CudaCall& call) {
   }
   return OnFloat(call, [&]<class T>(T) {
     ForEach(call, SamplesOf(x) * Fixed(blocks),
-            Drop<T>{cols.times, blocks, static_cast<uint64_t>(node->number),
+            Drop<T>{call.first_sample, cols.times, blocks, static_cast<uint64_t>(node->number),
                     static_cast<uint32_t>(rate * 0x1.0p32), static_cast<float>(1 / (1 - rate)),
                     DataOf<T>(x), DataOf<T>(call.outputs[0])});
   });

@@ -157,6 +157,7 @@ class CudaRunner : public NodeRunner {
       CudaCall& call = node.call();
       call.run = reinterpret_cast<const CudaRun*>(lane.run.data());
       call.stream = queue_->stream();
+      call.first_sample = FirstSampleOf(NodeOf(n), pass);
       if (kernel->scratch_bytes != nullptr) {
         lane.scratch_bytes = std::max(lane.scratch_bytes, kernel->scratch_bytes(call));
       }
@@ -169,6 +170,14 @@ class CudaRunner : public NodeRunner {
       work.segments.back().end = work.nodes.size();
     }
     return OkStatus();
+  }
+
+  // The work is for one B, which says where the part of a device begins.
+  uint64_t FirstSampleOf(const Node& node, const Pass& pass) const {
+    const Plan& plan = context_.plan;
+    const SamplePart part = IntsAttr(node.attrs, "sample_part");
+    const Range samples = SamplesOf(part, pass.sizes[kBatch], plan.devices, plan.position);
+    return static_cast<uint64_t>(samples.begin);
   }
 
   // All nodes of a lane share the scratch memory, because they run one after the other.
