@@ -21,11 +21,10 @@ inline constexpr uint32_t kNone = ~uint32_t{0};
 
 // The source of a kInput value.
 enum class InputKind : uint8_t {
-  kFloats,        // Float columns `columns`, concatenated: [B, columns].
-  kLabel,         // Label column: [B, 1].
-  kSampleWeight,  // [B, 1]
-  // u32 [B, L]: the ids of columns of fixed length, side by side.
-  kIds,
+  kFloats,         // Float columns `columns`, concatenated: [B, columns].
+  kLabel,          // Label column: [B, 1].
+  kSampleWeight,   // [B, 1]
+  kIds,            // u32 [B, L]: the ids of columns of fixed length, side by side.
   kIdWeights,      // f32, the shape of kIds: their values.
   kLookupIndex,    // u32 [B × L] or [N.<lookup>]: position of each id's row in the table's pulled
                    // rows.
