@@ -20,7 +20,7 @@ struct CudaDevice {
   char name[256] = {};  // Zero-terminated.
   uint64_t memory_bytes = 0;
   int32_t major = 0, minor = 0;  // Compute capability.
-  char uuid[16] = {};            // Of this card and no other.
+  char uuid[16] = {};            // Differs between any two cards.
 };
 
 // CudaStream is owned by the library: stream, cuBLASLt handle, workspace.

@@ -20,7 +20,7 @@ struct DeviceInfo {
   uint64_t memory_bytes = 0;
   // Operators that cannot run on the device.
   std::vector<std::string> without_kernel = {};
-  std::string uuid = {};       // Of a card: no other has it.
+  std::string uuid = {};       // Differs between any two cards; empty for other devices.
   std::string why_alone = {};  // Why NCCL cannot connect it with others; empty if it can.
   DT_FIELDS(kind, index, name, memory_bytes, without_kernel, uuid, why_alone)
   friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;

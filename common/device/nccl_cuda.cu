@@ -17,7 +17,7 @@ struct NcclComm {
 
 namespace {
 
-// Of tensor.h, which is not for this compiler.
+// DType::kF64 of common/device/tensor.h, a header that nvcc does not compile.
 constexpr uint8_t kF64 = 1;
 
 struct Library {

@@ -4,7 +4,7 @@
 namespace dt {
 namespace {
 
-// Which row of the weight each id names.
+// Finds the row of the weight that an id names.
 class RowsNamed {
  public:
   RowsNamed(KernelContext& context, const TensorView& ids, int64_t rows)

@@ -5,7 +5,7 @@
 namespace dt {
 namespace {
 
-// Which row of the weight each id names.
+// Finds the row of the weight that an id names.
 struct RowsNamed {
   const uint32_t* ids;
   Count rows;

@@ -35,7 +35,7 @@ struct LayoutNode {
   // Without a strategy or a cut: samples are cut over all devices; a gradient node is cut as its
   // forward node.
   std::optional<Strategy> strategy;
-  std::optional<NodeCut> cut;   // Instead of a strategy.
+  std::optional<NodeCut> cut;   // Used if there is no strategy.
   std::optional<Strategy> out;  // How outputs shall lie.
   // For a gradient node: the node that it differentiates. What it reads, other than this node's
   // inputs and outputs and what its other gradient nodes make, is the gradient of output 0.

@@ -28,7 +28,7 @@ struct NcclOptions {
   CudaAccelerator& card;  // Outlives the communicator. No other rank uses it.
   uint32_t rank = 0;
   Rendezvous& rendezvous;  // Used while connecting.
-  std::string prefix;      // Of keys in the rendezvous; another one for each connection.
+  std::string prefix;      // Begins the keys in the rendezvous; another one for each connection.
   MeshLimits limits = {};
 };
 // Joins the groups of which the rank is a member, in their order; a group is called by its id.

@@ -352,7 +352,7 @@ class CommRunner : public NodeRunner {
 
   const RunnerContext& context_;
   TeamLink& team_;
-  std::unique_ptr<DeviceCommunicator> cards_;  // Null: nothing communicates between cards.
+  std::unique_ptr<DeviceCommunicator> cards_;  // Null if nothing communicates between cards.
   std::vector<GroupNode> groups_;              // By node.
   std::span<const int64_t> sizes_;             // By symbol.
   uint64_t evaluations_ = 0;

@@ -116,7 +116,7 @@ class StepNodes {
     }
     return grads;
   }
-  // Of the node that has the weight.
+  // The `fusion` number of the node that has the weight; 0 if it has none.
   uint32_t FusionOf(const std::string& weight) const {
     for (const NodeConfig& node : job_.model.nodes) {
       if (node.fusion != 0 && weight.starts_with(node.name + ".")) return node.fusion;

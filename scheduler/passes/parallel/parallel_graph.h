@@ -20,7 +20,7 @@ struct TeamOptions {
   uint32_t devices = 1;
   Strategies strategies;
   Strategies outs;      // How outputs shall lie.
-  NodeCuts cuts;        // Of nodes that ByParts has written.
+  NodeCuts cuts;        // The cuts of nodes that ByParts has written.
   int64_t samples = 1;  // The largest number of samples of a slice.
   bool all_to_all = true;
 };

@@ -221,7 +221,7 @@ class Position {
     }
   }
 
-  // What may differ between devices whose parts have equal lengths.
+  // Sets the attributes that may differ between devices whose parts have equal lengths.
   void SetPlace(Node& node, const Sharding& rule, const NodeCut& cut) const {
     SetFirst(node, rule, cut);
     for (const ShardAttr& attr : rule.attrs) {

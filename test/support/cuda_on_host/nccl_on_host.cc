@@ -15,7 +15,7 @@
 namespace dt::test {
 namespace {
 
-// What a rank brings to a meeting.
+// The memory that a rank brings to a meeting.
 struct Brought {
   const void* in = nullptr;
   size_t bytes = 0;
