@@ -69,4 +69,5 @@
   X(SoftmaxLoss)         \
   X(Sparse)              \
   X(TableRow)            \
+  X(TopK)                \
   X(Update)

@@ -15,8 +15,10 @@ namespace dt {
 struct RunInfo {
   uint64_t seed = 0;
   Step step = 0;  // Step of the update; bias correction uses step + 1.
-  // Position in the epoch of the slice's first sample; dropout's random stream depends on it.
+  // Position in the epoch of the node's first sample; dropout's random stream depends on it.
   uint64_t first_sample = 0;
+  // Position in the slice of the node's first sample. In a team, nodes may have a part of them.
+  uint64_t first_in_slice = 0;
   uint32_t step_samples = 1;  // The divisor of losses.
   float lr_scale = 1.0f;      // The schedule's factor on learning rates.
   bool training = true;

@@ -51,7 +51,9 @@ class PartsContext {
   virtual ~PartsContext() = default;
   virtual const Graph& graph() const = 0;
   virtual const Node& node() const = 0;
-  // Adds a node "<node>.<op>", infers its output and returns it.
+  // In how many parts a dimension of an input is cut.
+  virtual int64_t parts_of(size_t input, size_t dim) const = 0;
+  // Adds a node "<node>.<op>", infers its outputs and returns the first one; others follow it.
   virtual ValueIndex Add(std::string_view op, std::vector<ValueIndex> inputs, Attrs attrs) = 0;
   ValueIndex Add(std::string_view op, std::vector<ValueIndex> inputs) {
     return Add(op, std::move(inputs), {});
@@ -109,7 +111,7 @@ struct OpSpec {
   uint8_t outputs = 1;
   Status (*infer)(InferContext& context) = nullptr;
   Status (*gradient)(GradientContext& context) = nullptr;  // nullptr: no gradient flows through.
-  // The last call of Add makes the node's first output. nullptr: the node stays as it is.
+  // The last call of Add makes the node's first outputs. nullptr: the node stays as it is.
   void (*by_parts)(PartsContext& context) = nullptr;
   // nullptr: the cost is the bytes that are read and written.
   OpCost (*cost)(const Graph& graph, const Node& node, int64_t batch) = nullptr;

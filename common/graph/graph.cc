@@ -176,7 +176,7 @@ class Checker {
         return Bad("an input binds value {}, which is no input or bound twice", input.value);
       }
       bound[input.value] = true;
-      const bool of_columns = input.kind <= InputKind::kIdWeights;
+      const bool of_columns = input.kind <= InputKind::kKeys;
       const bool of_table = input.kind >= InputKind::kRows;
       const bool of_lookup = !of_columns && !of_table;
       if ((of_columns && input.columns.empty()) ||

@@ -26,6 +26,7 @@ enum class InputKind : uint8_t {
   kSampleWeight,   // [B, 1]
   kIds,            // u32 [B, L]: the ids of columns of fixed length, side by side.
   kIdWeights,      // f32, the shape of kIds: their values.
+  kKeys,           // u32 [B, 2]: the key of a column, its lower half and its upper half.
   kLookupIndex,    // u32 [B × L] or [N.<lookup>]: position of each id's row in the table's pulled
                    // rows.
   kLookupWeights,  // f32, the shape of kLookupIndex: the ids' values.

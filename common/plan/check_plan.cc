@@ -71,12 +71,12 @@ class PlanChecker {
       for (const uint32_t c : input.columns) {
         if (c >= plan_.columns.size()) return Bad("an input reads column {}, which is none", c);
         const ColumnSpec& column = plan_.columns[c];
-        const bool ids = input.kind == InputKind::kIds || input.kind == InputKind::kIdWeights;
-        if (column.is_keys() != ids || (ids && column.is_ragged())) {
+        const bool keys = input.kind >= InputKind::kIds && input.kind <= InputKind::kKeys;
+        if (column.is_keys() != keys || (keys && column.is_ragged())) {
           return Bad("an input reads column {} as what it does not hold", c);
         }
       }
-      DT_TRY_STATUS(Ids(input));
+      DT_TRY_STATUS(input.kind == InputKind::kKeys ? Keys(input) : Ids(input));
     }
     for (const LookupSpec& lookup : graph_.lookups) DT_TRY_STATUS(LookupColumns(lookup));
     for (const LossSpec& loss : graph_.losses) {
@@ -85,6 +85,16 @@ class PlanChecker {
       }
     }
     return OkStatus();
+  }
+
+  Status Keys(const InputSpec& input) const {
+    const SymShape& shape = graph_.value(input.value).shape;
+    const bool fits = shape.size() == 2 && shape[0] == Dim{kBatch, 1} && shape[1] == Const(2);
+    if (fits && input.columns.size() == 1 && plan_.columns[input.columns[0]].length == 1) {
+      return OkStatus();
+    }
+    return Bad("input \"{}\" reads other keys than its column holds",
+               graph_.value(input.value).name);
   }
 
   // Ids side by side, some of which this worker has.

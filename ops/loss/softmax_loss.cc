@@ -83,18 +83,20 @@ OpCost CrossEntropyCost(const Graph& graph, const Node& node, int64_t batch) {
 
 // ------------------------------------------------------------------ in_batch_softmax
 
-// in_batch_softmax(user [B, d], item [B, d], label, weight, log_q [B, 1], index [length · B]): for
-// retrieval. The items of the other samples of the SLICE stand for all other items (Yi et al.,
+// in_batch_softmax(user [B, d], item [N, d], label, weight [B, 1], log_q [N, 1], key [N, 2]): for
+// retrieval, N = B. The items of the other samples of the SLICE stand for all other items (Yi et al.,
 // "Sampling-bias-corrected neural modeling for large corpus item recommendations", RecSys 2019).
 // With x_ij = user_i · item_j / temperature - log_q_j, the loss of sample i is log Σ_j exp x_ij -
 // x_ii.
 // Output 0: [1], the sum over the samples of label · weight · loss, divided by the number of
 // samples of the whole step. Output 1, which has no gradient: [B, 3], for each sample user_i ·
 // item_i / temperature, its loss, and 1 if x_ii is above every other x_ij.
-// The attributes label, weight and log_q say which of these inputs are present. A label is 1 if
-// user and item belong together, else 0; log_q is the logarithm of the item's share of the samples.
-// With length > 0 there is an index of row positions: samples whose ids at `position` of `length`
-// are equal have the same item and are not negatives of each other.
+// The attributes label, weight, log_q and key say which of these inputs are present. A label is 1
+// if user and item belong together, else 0; log_q is the logarithm of the item's share of the
+// samples. Samples with equal keys (u32, as InputKind::kKeys) have the same item and are not
+// negatives of each other.
+// On devices that have B of the slice's N samples, those from RunInfo::first_in_slice on, user i
+// belongs to item first_in_slice + i.
 // The gradient takes (dloss [1], the inputs) and returns those of user and item.
 Status CheckInBatch(const InferContext& context, const InBatchInputs& in) {
   DT_TRY_STATUS(ExpectInputs(context, in.end));
@@ -110,21 +112,25 @@ Status CheckInBatch(const InferContext& context, const InBatchInputs& in) {
     return Invalid("{}: the user vectors must be [B, dim], are {}", context.node.op,
                    context.shape_text(in.user));
   }
-  DT_TRY_STATUS(ExpectShape(context, in.item, user, "the item vectors"));
-  const std::pair<size_t, const char*> columns[] = {
-      {in.label, "the label"}, {in.weight, "the weight"}, {in.log_q, "log_q"}};
-  for (const auto& [at, name] : columns) {
-    if (at == kNone) continue;
-    DT_TRY_STATUS(ExpectFloat(context, at));
-    DT_TRY_STATUS(ExpectShape(context, at, {user[0], Const(1)}, name));
+  DT_TRY_STATUS(ExpectRank(context, in.item, 2, "[B, dim]"));
+  const SymShape item = context.in(in.item).shape;
+  DT_TRY_STATUS(ExpectShape(context, in.item, {item[0], user[1]}, "the item vectors"));
+  struct Column {
+    size_t at;
+    Dim samples;
+    const char* name;
+  };
+  const Column columns[] = {{in.label, user[0], "the label"},
+                            {in.weight, user[0], "the weight"},
+                            {in.log_q, item[0], "log_q"}};
+  for (const Column& column : columns) {
+    if (column.at == kNone) continue;
+    DT_TRY_STATUS(ExpectFloat(context, column.at));
+    DT_TRY_STATUS(ExpectShape(context, column.at, {column.samples, Const(1)}, column.name));
   }
-  if (in.index == kNone) return OkStatus();
-  if (in.length < 0 || in.position < 0 || in.position >= in.length) {
-    return Invalid("{}: position {} is not within {} ids", context.node.op, in.position, in.length);
-  }
-  DT_TRY_STATUS(ExpectIndex(context, in.index));
-  return ExpectShape(context, in.index, {Dim{user[0].symbol, user[0].times * in.length}},
-                     "the index");
+  if (in.key == kNone) return OkStatus();
+  DT_TRY_STATUS(ExpectIndex(context, in.key));
+  return ExpectShape(context, in.key, {item[0], Const(2)}, "the key");
 }
 
 Status InferInBatch(InferContext& context) {
@@ -154,28 +160,47 @@ Status InBatchGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// The cost with `products` matrix products of all users and all items.
-OpCost InBatchCostOf(const SymShape& user, int64_t batch, double products) {
-  const auto samples = static_cast<double>(batch);
-  const double vectors = ElementsAt(user, batch);
-  return {.flops = products * 2 * samples * vectors + 20 * samples * samples,
-          .bytes = 4 * (4 * vectors + (1 + products) * samples * samples)};
+// Users are cut, and every device has all items.
+std::string InBatchTerms(const Attrs& attrs) {
+  std::string terms = "bD,ND";
+  for (const char* const column : {"label", "weight"}) {
+    if (BoolAttr(attrs, column, false)) terms += ",b1";
+  }
+  if (BoolAttr(attrs, "log_q", false)) terms += ",N1";
+  if (BoolAttr(attrs, "key", false)) terms += ",N.";
+  return terms;
+}
+std::string InBatchLoops(const Graph&, const Node& node) {
+  return InBatchTerms(node.attrs) + "->1,b.";
+}
+std::string InBatchGradLoops(const Graph&, const Node& node) {
+  return "1," + InBatchTerms(node.attrs) + "->bD,ND";
+}
+
+// The cost with `products` matrix products of users and items; user vectors are input `first`.
+OpCost InBatchCostOf(const Graph& graph, const Node& node, size_t first, int64_t batch,
+                     double products) {
+  const SymShape& user = graph.value(node.inputs[first]).shape;
+  const SymShape& item = graph.value(node.inputs[first + 1]).shape;
+  const double users = ElementsAt({user[0]}, batch), items = ElementsAt({item[0]}, batch);
+  const double vectors = ElementsAt(user, batch) + ElementsAt(item, batch);
+  const auto dim = static_cast<double>(user[1].times);
+  return {.flops = products * 2 * users * items * dim + 20 * users * items,
+          .bytes = 4 * (2 * vectors + (1 + products) * users * items)};
 }
 OpCost InBatchCost(const Graph& graph, const Node& node, int64_t batch) {
-  return InBatchCostOf(graph.value(node.inputs[0]).shape, batch, 1);
+  return InBatchCostOf(graph, node, 0, batch, 1);
 }
 OpCost InBatchGradCost(const Graph& graph, const Node& node, int64_t batch) {
-  return InBatchCostOf(graph.value(node.inputs[1]).shape, batch, 3);
+  return InBatchCostOf(graph, node, 1, batch, 3);
 }
 
 constexpr AttrSpec kInBatchAttrs[] = {{.name = "temperature", .type = AttrType::kFloat},
                                       {.name = "label", .type = AttrType::kBool},
                                       {.name = "weight", .type = AttrType::kBool},
                                       {.name = "log_q", .type = AttrType::kBool},
-                                      {.name = "length"},
-                                      {.name = "position"}};
-// Users write these in the job's `loss`, not as nodes. in_batch_softmax is not cut, because every
-// sample reads every other.
+                                      {.name = "key", .type = AttrType::kBool}};
+// Users write these in the job's `loss`, not as nodes.
 constexpr OpSpec kSpecs[] = {
     {.name = "softmax_cross_entropy",
      .infer = InferCrossEntropy,
@@ -194,14 +219,14 @@ constexpr OpSpec kSpecs[] = {
      .infer = InferInBatch,
      .gradient = InBatchGradient,
      .cost = InBatchCost,
-     .sharding = {.derive = UncutLoops},
+     .sharding = {.derive = InBatchLoops},
      .user_visible = false,
      .attrs = kInBatchAttrs},
     {.name = "in_batch_softmax_grad",
      .outputs = 2,
      .infer = InferInBatchGrad,
      .cost = InBatchGradCost,
-     .sharding = {.derive = UncutLoops},
+     .sharding = {.derive = InBatchGradLoops},
      .user_visible = false,
      .attrs = kInBatchAttrs},
 };

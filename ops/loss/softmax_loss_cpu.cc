@@ -111,54 +111,56 @@ template <class T>
 struct InBatch {
   static constexpr T kNever = -std::numeric_limits<T>::infinity();
 
-  size_t samples, dim;
+  size_t users, items, dim;
+  size_t first_item;  // The item of the first user.
   const T *user, *item, *label, *weight, *log_q;
-  const uint32_t* index;
-  size_t length, position;
+  const uint32_t* key;
   T scale;  // 1 / temperature
 
-  InBatch(const KernelContext& context, size_t first) {
+  InBatch(const KernelContext& context, size_t first) : first_item(context.run.first_in_slice) {
     const InBatchInputs at(context.node.attrs, first);
     const MatrixShape shape = AsMatrix(context.in(at.user));
-    samples = shape.rows, dim = shape.cols;
+    users = shape.rows, dim = shape.cols;
+    items = AsMatrix(context.in(at.item)).rows;
     user = DataOf<T>(context.in(at.user));
     item = DataOf<T>(context.in(at.item));
     label = DataOrNull<T>(Optional(context, at.label));
     weight = DataOrNull<T>(Optional(context, at.weight));
     log_q = DataOrNull<T>(Optional(context, at.log_q));
-    index = DataOrNull<uint32_t>(Optional(context, at.index));
-    length = static_cast<size_t>(at.length), position = static_cast<size_t>(at.position);
+    key = DataOrNull<uint32_t>(Optional(context, at.key));
     scale = static_cast<T>(1 / FloatAttr(context.node.attrs, "temperature", 1));
   }
   double weight_of(size_t i) const {
     return (label == nullptr ? 1.0 : double{label[i]}) *
            (weight == nullptr ? 1.0 : double{weight[i]});
   }
-  uint32_t item_of(size_t i) const { return index[i * length + position]; }
+  size_t item_of(size_t i) const { return first_item + i; }
 
   // Turns the products of user i with all items into x_ij; minus infinity if another sample has the
   // same item.
   void Correct(size_t i, T* __restrict row) const {
-    for (size_t j = 0; j < samples; ++j) row[j] *= scale;
-    for (size_t j = 0; log_q != nullptr && j < samples; ++j) row[j] -= log_q[j];
-    for (size_t j = 0; index != nullptr && j < samples; ++j) {
-      if (j != i && item_of(j) == item_of(i)) row[j] = kNever;
+    for (size_t j = 0; j < items; ++j) row[j] *= scale;
+    for (size_t j = 0; log_q != nullptr && j < items; ++j) row[j] -= log_q[j];
+    if (key == nullptr) return;
+    const size_t own = item_of(i);
+    for (size_t j = 0; j < items; ++j) {
+      const bool same = key[2 * j] == key[2 * own] && key[2 * j + 1] == key[2 * own + 1];
+      if (j != own && same) row[j] = kNever;
     }
   }
-  // Number of samples whose products with all items are in memory at a time: 2^20 products, or 64
-  // samples.
+  // Number of users whose products with all items are in memory at a time: 2^20 products, or 64
+  // users.
   size_t block() const {
-    return std::min(samples,
-                    std::max<size_t>(64, (size_t{1} << 20) / std::max<size_t>(1, samples)));
+    return std::min(users, std::max<size_t>(64, (size_t{1} << 20) / std::max<size_t>(1, items)));
   }
-  // Calls body(i, products of user i) for samples [begin, begin + rows), in parallel.
+  // Calls body(i, products of user i) for users [begin, begin + rows), in parallel.
   template <class Body>
   void ForScores(TaskPool& pool, size_t begin, T* scores, const Body& body) const {
-    const size_t rows = std::min(block(), samples - begin);
-    const GemmShape product{.m = rows, .n = samples, .k = dim, .transpose_b = true};
+    const size_t rows = std::min(block(), users - begin);
+    const GemmShape product{.m = rows, .n = items, .k = dim, .transpose_b = true};
     Gemm(pool, GemmTask<T>{product, user + begin * dim, item, scores});
-    pool.ParallelFor(rows, RowGrain(samples), [&](size_t first, size_t last) {
-      for (size_t r = first; r < last; ++r) body(begin + r, scores + r * samples);
+    pool.ParallelFor(rows, RowGrain(items), [&](size_t first, size_t last) {
+      for (size_t r = first; r < last; ++r) body(begin + r, scores + r * items);
     });
   }
 };
@@ -167,23 +169,24 @@ void InBatchSoftmax(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const InBatch<T> in(context, 0);
     T* const scored = DataOf<T>(context.out(1));
-    T* const scores = Scratch<T>(context, in.block() * in.samples).data();
+    T* const scores = Scratch<T>(context, in.block() * in.items).data();
     const auto score = [&](size_t i, T* row) {
-      const T product = row[i] * in.scale;
+      T& own_score = row[in.item_of(i)];
+      const T product = own_score * in.scale;
       in.Correct(i, row);
-      const T own = std::exchange(row[i], InBatch<T>::kNever);
-      const T rival = MaxOf(row, in.samples);
-      row[i] = own;
+      const T own = std::exchange(own_score, InBatch<T>::kNever);
+      const T rival = MaxOf(row, in.items);
+      own_score = own;
       const T top = own > rival ? own : rival;
       scored[3 * i] = product;
-      scored[3 * i + 1] = std::log(SumOfExp(row, top, in.samples)) + (top - own);
+      scored[3 * i + 1] = std::log(SumOfExp(row, top, in.items)) + (top - own);
       scored[3 * i + 2] = own > rival ? T(1) : T(0);
     };
-    for (size_t begin = 0; begin < in.samples; begin += in.block()) {
+    for (size_t begin = 0; begin < in.users; begin += in.block()) {
       in.ForScores(context.pool, begin, scores, score);
     }
     double total = 0;
-    for (size_t i = 0; i < in.samples; ++i) total += in.weight_of(i) * double{scored[3 * i + 1]};
+    for (size_t i = 0; i < in.users; ++i) total += in.weight_of(i) * double{scored[3 * i + 1]};
     context.out(0).as<T>()[0] = static_cast<T>(total / context.run.step_samples);
   });
 }
@@ -192,7 +195,7 @@ void InBatchSoftmax(KernelContext& context) {
 void InBatchSoftmaxGrad(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const InBatch<T> in(context, 1);
-    const size_t n = in.samples, block = in.block(), size = n * in.dim;
+    const size_t n = in.items, block = in.block(), size = n * in.dim;
     const double share =
         double{context.in(0).as<T>()[0]} / context.run.step_samples * double{in.scale};
     T *const du = DataOf<T>(context.out(0)), *const dv = DataOf<T>(context.out(1));
@@ -207,11 +210,12 @@ void InBatchSoftmaxGrad(KernelContext& context) {
         const T e = FastExp(row[j] - top);
         row[j] = row[j] == InBatch<T>::kNever ? T(0) : factor * e;
       }
-      row[i] -= static_cast<T>(slope);
+      row[in.item_of(i)] -= static_cast<T>(slope);
     };
-    for (size_t begin = 0; begin < n; begin += block) {
+    if (in.users == 0) std::fill_n(dv, size, T(0));
+    for (size_t begin = 0; begin < in.users; begin += block) {
       in.ForScores(context.pool, begin, scores, slopes);
-      const size_t rows = std::min(block, n - begin);
+      const size_t rows = std::min(block, in.users - begin);
       const GemmShape left{.m = rows, .n = in.dim, .k = n};
       Gemm(context.pool, GemmTask<T>{left, scores, in.item, du + begin * in.dim});
       const GemmShape right{.m = n, .n = in.dim, .k = rows, .transpose_a = true};

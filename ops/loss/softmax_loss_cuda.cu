@@ -127,57 +127,62 @@ CudaError CrossEntropyGrad(const CudaCall& call) {
 template <class T>
 struct InBatch {
   const T *user, *item, *label = nullptr, *weight = nullptr, *log_q = nullptr;
-  const uint32_t* index = nullptr;
-  int64_t length = 1, position = 0;
-  float scale;  // 1 / temperature
+  const uint32_t* key = nullptr;
+  float scale;         // 1 / temperature
+  int64_t first_item;  // The item of the first user.
 
   InBatch(const CudaCall& call, size_t first)
       : user(DataOf<T>(call.inputs[first])),
         item(DataOf<T>(call.inputs[first + 1])),
-        scale(static_cast<float>(1 / FloatAttr(call, "temperature", 1))) {
+        scale(static_cast<float>(1 / FloatAttr(call, "temperature", 1))),
+        first_item(static_cast<int64_t>(call.first_sample)) {
     size_t next = first + 2;
     if (BoolAttr(call, "label", false)) label = DataOf<T>(call.inputs[next++]);
     if (BoolAttr(call, "weight", false)) weight = DataOf<T>(call.inputs[next++]);
     if (BoolAttr(call, "log_q", false)) log_q = DataOf<T>(call.inputs[next++]);
-    const int64_t has = IntAttr(call, "length", 0);
-    if (has <= 0) return;
-    index = IndexOf(call.inputs[next]);
-    length = has;
-    position = IntAttr(call, "position", 0);
+    if (BoolAttr(call, "key", false)) key = IndexOf(call.inputs[next]);
   }
   __device__ double WeightOf(int64_t i) const {
     const double own = label == nullptr ? 1.0 : static_cast<double>(ToFloat(label[i]));
     return weight == nullptr ? own : own * static_cast<double>(ToFloat(weight[i]));
   }
-  __device__ uint32_t ItemOf(int64_t i) const { return index[i * length + position]; }
-  // x_ij from a dot product; minus infinity if another sample has the same item.
-  __device__ float Corrected(float product, int64_t i, int64_t j) const {
+  __device__ bool HaveOneItem(int64_t i, int64_t j) const {
+    return key[2 * i] == key[2 * j] && key[2 * i + 1] == key[2 * j + 1];
+  }
+  // x_ij from a dot product, for the user whose item is `own`; minus infinity if j is another
+  // sample with that item.
+  __device__ float Corrected(float product, int64_t own, int64_t j) const {
     const float x = product * scale - (log_q == nullptr ? 0.0f : ToFloat(log_q[j]));
-    return index != nullptr && i != j && ItemOf(i) == ItemOf(j) ? -INFINITY : x;
+    return key != nullptr && own != j && HaveOneItem(own, j) ? -INFINITY : x;
   }
 };
 
-// Number of samples whose scores against all items are in memory at a time: 64 MiB of scores.
-int64_t BlockRows(int64_t rows) {
-  const int64_t fit = (int64_t{16} << 20) / (rows < 1 ? 1 : rows);
-  return fit < 128 ? (rows < 128 ? rows : 128) : (rows < fit ? rows : fit);
-}
-size_t ScoresBytes(int64_t rows) {
-  return Aligned(static_cast<size_t>(BlockRows(rows) * rows) * sizeof(float));
-}
+// The sizes of a node whose user vectors are input `first`. They are exact: B, and the parts of it
+// that the devices of a team have, are known on the host.
+struct Pairs {
+  int64_t users, items, dim;
+  Pairs(const CudaCall& call, size_t first)
+      : users(call.inputs[first].extent[0]),
+        items(call.inputs[first + 1].extent[0]),
+        dim(call.inputs[first].extent[1]) {}
 
-// B is known exactly on the host, so shapes may depend on it.
-CudaError CheckBatch(const CudaTensor& user) {
-  if (user.symbol[0] == 1 && user.times[0] == 1 && user.symbol[1] == 0) return nullptr;
-  return "in_batch_softmax: the vectors must be [B, dim]";
-}
+  // Number of users whose scores against all items are in memory at a time: 64 MiB of scores.
+  int64_t block() const {
+    const int64_t fit = (int64_t{16} << 20) / (items < 1 ? 1 : items);
+    const int64_t rows = fit < 128 ? 128 : fit;
+    return users < rows ? users : rows;
+  }
+  size_t scores_bytes() const {
+    return Aligned(static_cast<size_t>(block() * items) * sizeof(float));
+  }
+};
 
-// scores [rows, B] = user[begin ..] itemᵀ
+// scores [rows, N] = user[begin ..] itemᵀ
 template <class T>
 CudaError Scores(const CudaCall& call, const CudaTensor& user, int64_t begin, int64_t rows,
                  float* scores) {
   const InBatch<T> vectors(call, static_cast<size_t>(&user - call.inputs));
-  GemmTask task{.m = rows, .n = user.extent[0], .k = user.extent[1], .transpose_b = true};
+  GemmTask task{.m = rows, .n = (&user)[1].extent[0], .k = user.extent[1], .transpose_b = true};
   task.in_type = user.dtype;
   task.a = vectors.user + begin * task.k;
   task.b = vectors.item;
@@ -187,34 +192,33 @@ CudaError Scores(const CudaCall& call, const CudaTensor& user, int64_t begin, in
 
 // log Σ_j exp x_ij, computed by a warp.
 template <class T>
-__device__ float LogSumExp(const InBatch<T>& in, const float* row, int64_t i, int64_t n) {
+__device__ float LogSumExp(const InBatch<T>& in, const float* row, int64_t own, int64_t n) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   float top = -INFINITY, sum = 0;
-  for (int64_t j = lane; j < n; j += kWarp) top = fmaxf(top, in.Corrected(row[j], i, j));
+  for (int64_t j = lane; j < n; j += kWarp) top = fmaxf(top, in.Corrected(row[j], own, j));
   top = WarpMax(top);
-  for (int64_t j = lane; j < n; j += kWarp) sum += expf(in.Corrected(row[j], i, j) - top);
+  for (int64_t j = lane; j < n; j += kWarp) sum += expf(in.Corrected(row[j], own, j) - top);
   return top + logf(WarpSum(sum));
 }
 
 template <class T>
 struct ScoreOf {
   InBatch<T> in;
-  int64_t first;
-  Count batch;
+  int64_t first, items;
   const float* scores;
   T* scored;
   double* losses;
-  __device__ void operator()(int64_t r, int lane, const CudaRun& run) const {
-    const int64_t n = batch.At(run), i = first + r;
+  __device__ void operator()(int64_t r, int lane, const CudaRun&) const {
+    const int64_t n = items, i = first + r, k = in.first_item + i;
     const float* const row = scores + r * n;
-    const float own = in.Corrected(row[i], i, i), loss = LogSumExp(in, row, i, n) - own;
+    const float own = in.Corrected(row[k], k, k), loss = LogSumExp(in, row, k, n) - own;
     float rival = -INFINITY;
     for (int64_t j = lane; j < n; j += kWarp) {
-      if (j != i) rival = fmaxf(rival, in.Corrected(row[j], i, j));
+      if (j != k) rival = fmaxf(rival, in.Corrected(row[j], k, j));
     }
     rival = WarpMax(rival);
     if (lane != 0) return;
-    scored[3 * i] = To<T>(row[i] * in.scale);
+    scored[3 * i] = To<T>(row[k] * in.scale);
     scored[3 * i + 1] = To<T>(loss);
     scored[3 * i + 2] = To<T>(own > rival ? 1.0f : 0.0f);
     losses[i] = in.WeightOf(i) * static_cast<double>(loss);
@@ -222,26 +226,26 @@ struct ScoreOf {
 };
 
 size_t InBatchScratch(const CudaCall& call) {
-  const Count batch = DimOf(call.inputs[0], 0);
-  return ScoresBytes(batch.extent) + LossesBytes(batch) + SumElementsBytes(batch);
+  const Count users = DimOf(call.inputs[0], 0);
+  return Pairs(call, 0).scores_bytes() + LossesBytes(users) + SumElementsBytes(users);
 }
 CudaError InBatchLoss(const CudaCall& call) {
   const CudaTensor& user = call.inputs[0];
-  if (CudaError e = CheckBatch(user)) return e;
-  const Count batch = DimOf(user, 0);
-  const int64_t n = batch.extent, block = BlockRows(n);
+  const Pairs pairs(call, 0);
+  const int64_t n = pairs.users, block = pairs.block();
   auto* const scores = static_cast<float*>(call.scratch);
-  auto* const losses = reinterpret_cast<double*>(static_cast<char*>(call.scratch) + ScoresBytes(n));
+  auto* const losses =
+      reinterpret_cast<double*>(static_cast<char*>(call.scratch) + pairs.scores_bytes());
   CudaError error = nullptr;
   const CudaError launched = OnFloat(call, [&]<class T>(T) {
     for (int64_t begin = 0; begin < n && error == nullptr; begin += block) {
       const int64_t rows = n - begin < block ? n - begin : block;
       error = Scores<T>(call, user, begin, rows, scores);
       ForRows(call, Fixed(rows),
-              ScoreOf<T>{InBatch<T>(call, 0), begin, batch, scores, DataOf<T>(call.outputs[1]),
-                         losses});
+              ScoreOf<T>{InBatch<T>(call, 0), begin, pairs.items, scores,
+                         DataOf<T>(call.outputs[1]), losses});
     }
-    SumLosses<T>(call, batch, losses);
+    SumLosses<T>(call, DimOf(user, 0), losses);
   });
   return error != nullptr ? error : launched;
 }
@@ -250,30 +254,36 @@ CudaError InBatchLoss(const CudaCall& call) {
 template <class T>
 struct SlopesOf {
   InBatch<T> in;
-  int64_t first;
-  Count batch;
+  int64_t first, items;
   const T* dloss;
   float* scores;
   __device__ void operator()(int64_t r, int lane, const CudaRun& run) const {
-    const int64_t n = batch.At(run), i = first + r;
+    const int64_t n = items, i = first + r, k = in.first_item + i;
     float* const row = scores + r * n;
-    const float total = LogSumExp(in, row, i, n);
+    const float total = LogSumExp(in, row, k, n);
     const double share =
         static_cast<double>(ToFloat(dloss[0])) / run.step_samples * static_cast<double>(in.scale);
     const auto factor = static_cast<float>(share * in.WeightOf(i));
     for (int64_t j = lane; j < n; j += kWarp) {
-      const float slope = factor * expf(in.Corrected(row[j], i, j) - total);
-      row[j] = i == j ? slope - factor : slope;
+      const float slope = factor * expf(in.Corrected(row[j], k, j) - total);
+      row[j] = j == k ? slope - factor : slope;
     }
   }
 };
 
 // du = g v and dv = gᵀ u in float; dv is summed block by block.
-size_t InBatchGradScratch(const CudaCall& call) {
-  const CudaTensor& user = call.inputs[1];
-  const auto vectors = static_cast<size_t>(SizeOf(user).extent) * sizeof(float);
-  return ScoresBytes(user.extent[0]) + 4 * Aligned(vectors);
+size_t FloatBytes(const CudaTensor& vectors) {
+  return Aligned(static_cast<size_t>(SizeOf(vectors).extent) * sizeof(float));
 }
+size_t InBatchGradScratch(const CudaCall& call) {
+  return Pairs(call, 1).scores_bytes() + 2 * FloatBytes(call.inputs[1]) +
+         2 * FloatBytes(call.inputs[2]);
+}
+template <class T>
+struct SetToZero {
+  T* to;
+  __device__ void operator()(int64_t i, const CudaRun&) const { to[i] = To<T>(0.0f); }
+};
 template <class T>
 struct CopyToFloats {
   const T* from;
@@ -295,8 +305,8 @@ struct Vectors {
 // The products of one block of samples.
 CudaError BlockGrads(const CudaCall& call, const Vectors& v, const float* slopes, int64_t begin,
                      int64_t rows) {
-  const CudaTensor& user = call.inputs[1];
-  const int64_t n = user.extent[0], dim = user.extent[1];
+  const Pairs pairs(call, 1);
+  const int64_t n = pairs.items, dim = pairs.dim;
   GemmTask left{.m = rows, .n = dim, .k = n};
   left.a = slopes;
   left.b = v.item;
@@ -311,40 +321,43 @@ CudaError BlockGrads(const CudaCall& call, const Vectors& v, const float* slopes
 }
 
 template <class T>
-Vectors VectorsOf(const CudaCall& call, float* copies, size_t each) {
+Vectors VectorsOf(const CudaCall& call, float* copies) {
   const CudaTensor &user = call.inputs[1], &item = call.inputs[2];
   if constexpr (std::is_same_v<T, float>) {
     return {DataOf<float>(user), DataOf<float>(item), DataOf<float>(call.outputs[0]),
             DataOf<float>(call.outputs[1])};
   } else {
+    const size_t users = FloatBytes(user) / sizeof(float), items = FloatBytes(item) / sizeof(float);
+    const Vectors v{copies, copies + users, copies + users + items, copies + 2 * users + items};
     ForEach(call, SizeOf(user), CopyToFloats<T>{DataOf<T>(user), copies});
-    ForEach(call, SizeOf(user), CopyToFloats<T>{DataOf<T>(item), copies + each});
-    return {copies, copies + each, copies + 2 * each, copies + 3 * each};
+    ForEach(call, SizeOf(item), CopyToFloats<T>{DataOf<T>(item), copies + users});
+    return v;
   }
 }
 
 CudaError InBatchGrad(const CudaCall& call) {
-  const CudaTensor& user = call.inputs[1];
-  if (CudaError e = CheckBatch(user)) return e;
-  const Count batch = DimOf(user, 0), size = SizeOf(user);
-  const int64_t n = batch.extent, block = BlockRows(n);
+  const CudaTensor &user = call.inputs[1], &item = call.inputs[2];
+  const Pairs pairs(call, 1);
+  const int64_t n = pairs.users, block = pairs.block();
   auto* const scores = static_cast<float*>(call.scratch);
-  float* const copies = scores + ScoresBytes(n) / sizeof(float);
-  const size_t each = Aligned(static_cast<size_t>(size.extent) * sizeof(float)) / sizeof(float);
+  float* const copies = scores + pairs.scores_bytes() / sizeof(float);
   CudaError error = nullptr;
   const CudaError launched = OnFloat(call, [&]<class T>(T) {
-    const Vectors v = VectorsOf<T>(call, copies, each);
+    if (n == 0) ForEach(call, SizeOf(item), SetToZero<T>{DataOf<T>(call.outputs[1])});
+    if (n == 0) return;
+    const Vectors v = VectorsOf<T>(call, copies);
     for (int64_t begin = 0; begin < n && error == nullptr; begin += block) {
       const int64_t rows = n - begin < block ? n - begin : block;
       error = Scores<T>(call, user, begin, rows, scores);
       if (error != nullptr) return;
-      ForRows(call, Fixed(rows),
-              SlopesOf<T>{InBatch<T>(call, 1), begin, batch, DataOf<T>(call.inputs[0]), scores});
+      ForRows(
+          call, Fixed(rows),
+          SlopesOf<T>{InBatch<T>(call, 1), begin, pairs.items, DataOf<T>(call.inputs[0]), scores});
       error = BlockGrads(call, v, scores, begin, rows);
     }
     if constexpr (!std::is_same_v<T, float>) {
-      ForEach(call, size, CopyFromFloats<T>{v.du, DataOf<T>(call.outputs[0])});
-      ForEach(call, size, CopyFromFloats<T>{v.dv, DataOf<T>(call.outputs[1])});
+      ForEach(call, SizeOf(user), CopyFromFloats<T>{v.du, DataOf<T>(call.outputs[0])});
+      ForEach(call, SizeOf(item), CopyFromFloats<T>{v.dv, DataOf<T>(call.outputs[1])});
     }
   });
   return error != nullptr ? error : launched;

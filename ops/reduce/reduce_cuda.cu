@@ -1,4 +1,4 @@
-// Sums, means, maxima and the k largest elements.
+// Sums, means and maxima.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/strided.cuh"
 #include "ops/cuda/sums.cuh"
@@ -204,86 +204,6 @@ CudaError RunMaxGrad(const CudaCall& call) {
   });
 }
 
-// ------------------------------------------------------------------ top_k
-
-// Among equal keys the earlier position comes first; NaN counts as minus infinity.
-struct Ranked {
-  float key;
-  int at;
-  __device__ bool Before(const Ranked& other) const {
-    return key > other.key || (key == other.key && at < other.at);
-  }
-};
-__device__ Ranked FirstOfWarp(Ranked own) {
-  for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-    const Ranked other = {__shfl_xor_sync(~0u, own.key, offset),
-                          __shfl_xor_sync(~0u, own.at, offset)};
-    if (other.Before(own)) own = other;
-  }
-  return own;
-}
-
-// One warp for each row. Each round finds the first element after the previous one.
-template <class T>
-struct LargestOf {
-  int n, k;
-  const T* x;
-  T* y;
-  uint32_t* positions;
-  __device__ void operator()(int64_t r, int lane, const CudaRun&) const {
-    const T* const row = x + r * n;
-    Ranked last = {INFINITY, -1};
-    for (int i = 0; i < k; ++i) {
-      Ranked first = {-INFINITY, n};
-      for (int j = lane; j < n; j += kWarp) {
-        const float value = ToFloat(row[j]);
-        const Ranked own = {value == value ? value : -INFINITY, j};
-        if (last.Before(own) && own.Before(first)) first = own;
-      }
-      last = FirstOfWarp(first);
-      if (lane != 0) continue;
-      y[r * k + i] = row[last.at];
-      positions[r * k + i] = static_cast<uint32_t>(last.at);
-    }
-  }
-};
-int LastDim(const CudaTensor& t) { return static_cast<int>(t.times[t.rank - 1]); }
-
-CudaError TopK(const CudaCall& call) {
-  const CudaTensor &x = call.inputs[0], &y = call.outputs[0];
-  return OnFloat(call, [&]<class T>(T) {
-    ForRows(call, RowsOf(x),
-            LargestOf<T>{LastDim(x), LastDim(y), DataOf<T>(x), DataOf<T>(y),
-                         DataOf<uint32_t>(call.outputs[1])});
-  });
-}
-
-// dy at the positions it was taken from, 0 elsewhere.
-template <class T>
-struct TopKSlope {
-  int n, k;
-  const uint32_t* positions;
-  const T* dy;
-  T* dx;
-  __device__ void operator()(int64_t r, int lane, const CudaRun&) const {
-    for (int j = lane; j < n; j += kWarp) {
-      T own = To<T>(0.0f);
-      for (int64_t i = r * k; i < (r + 1) * k; ++i) {
-        if (positions[i] == static_cast<uint32_t>(j)) own = dy[i];
-      }
-      dx[r * n + j] = own;
-    }
-  }
-};
-CudaError TopKGrad(const CudaCall& call) {
-  const CudaTensor &dy = call.inputs[1], &dx = call.outputs[0];
-  return OnFloat(call, [&]<class T>(T) {
-    ForRows(call, RowsOf(dx),
-            TopKSlope<T>{LastDim(dx), LastDim(dy), IndexOf(call.inputs[0]), DataOf<T>(dy),
-                         DataOf<T>(dx)});
-  });
-}
-
 constexpr CudaKernel kKernels[] = {
     {"reduce_sum", Sum<OverAxes>, Scratch<OverAxes>},
     {"reduce_mean", Mean, Scratch<OverAxes>},
@@ -292,8 +212,6 @@ constexpr CudaKernel kKernels[] = {
     {"reduce_to", Sum<OverRepeated>, Scratch<OverRepeated>},
     {"reduce_max", Max},
     {"reduce_max_grad", RunMaxGrad},
-    {"top_k", TopK},
-    {"top_k_grad", TopKGrad},
 };
 
 }  // namespace

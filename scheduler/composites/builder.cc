@@ -104,6 +104,20 @@ ValueIndex GraphBuilder::Ids(InputKind kind, const std::vector<uint32_t>& column
   return Input(std::move(spec), std::move(value));
 }
 
+ValueIndex GraphBuilder::Keys(uint32_t of_column) {
+  for (const InputSpec& input : graph_.inputs) {
+    if (input.kind == InputKind::kKeys && input.columns.front() == of_column) return input.value;
+  }
+  Value value;
+  value.name = fmt::format("keys({})", column(of_column).name);
+  value.dtype = DType::kU32;
+  value.shape = {Dim{kBatch, 1}, Const(2)};
+  InputSpec spec;
+  spec.kind = InputKind::kKeys;
+  spec.columns = {of_column};
+  return Input(std::move(spec), std::move(value));
+}
+
 ValueIndex GraphBuilder::Target(InputKind kind, uint32_t of_column) {
   for (const InputSpec& input : graph_.inputs) {
     if (input.kind == kind && input.columns.front() == of_column) return input.value;

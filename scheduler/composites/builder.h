@@ -69,6 +69,8 @@ class GraphBuilder {
   // InputSpec.
   ValueIndex Ids(InputKind kind, const std::vector<uint32_t>& columns,
                  const std::vector<int64_t>& rows);
+  // The keys of a column of one key: [B, 2], as InputKind::kKeys.
+  ValueIndex Keys(uint32_t column);
   // A label or sample weight: [B, 1].
   ValueIndex Target(InputKind kind, uint32_t column);
   // Looks up key columns in the table that the node names in `table`. The same columns looked up

@@ -159,6 +159,38 @@ TEST_F(Teams, TheFieldsOfAnEmbeddingAreCut) {
 }
 
 // Evaluations gather the logits of all classes; training never does.
+// The items of a whole slice stand against each user, also where each worker has only some users.
+TEST_F(Teams, ItemsOfTheSliceAreTheNegativesOfEveryUser) {
+  for (const auto& [file, rows] : {std::pair{"train.csv", 1500U}, {"valid.csv", 400U}}) {
+    std::string text = "user,item\n";
+    for (uint32_t r = 0; r < rows; ++r) {
+      const PhiloxBlock draws = Philox(HashString(file), r, 0);
+      const uint32_t user = draws[0] % 30, item = (user + draws[1] % 3) % 12;
+      text += fmt::format("{},{}\n", user, item);
+    }
+    folder_.Write(file, text);
+  }
+  const std::string data =
+      "data={format: csv, train: [train.csv], valid: [valid.csv], columns: [{name: user, type: "
+      "id}, {name: item, type: id}]}";
+  const std::string model =
+      "model={tables: {t: {dim: 8}}, graph: [{name: u, op: lookup, table: t, inputs: [user]}, "
+      "{name: users, op: mlp, inputs: [u], units: [8]}, {name: i, op: lookup, table: t, inputs: "
+      "[item]}, {name: items, op: mlp, inputs: [i], units: [8]}], loss: [{type: in_batch_softmax, "
+      "name: pairs, input: users, item: items, item_id: item}]}";
+  const std::string sgd = "optimizer={name: sgd, lr: 0.5}";
+  const auto loss = [&](const std::string& name) {
+    return NumberAt(folder_, name + ".json", "/metrics/valid/logloss");
+  };
+  ASSERT_NE(Run("whole", {1, 1, 1, {data, model, sgd}}), "");
+  const std::string three = Run("three", {1, 3, 1, {data, model, sgd}});
+  EXPECT_EQ(Run("two_teams", {2, 6, 2, {data, model, sgd, kShard}}), three);
+  EXPECT_NEAR(loss("three"), loss("whole"), 2e-5);
+  const std::string without = model.substr(0, model.rfind(", item_id")) + "}]}";
+  ASSERT_NE(Run("without", {1, 1, 1, {data, without, sgd}}), "");
+  EXPECT_GT(loss("without"), loss("whole") + 0.01) << "an item is not its own negative";
+}
+
 TEST_F(Teams, TheClassesOfALossAreCut) {
   const std::string loss =
       "model.loss=[{type: softmax_cross_entropy, input: hidden, label: label, name: class}, "

@@ -244,7 +244,9 @@ DevicePart::Result DevicePart::Run(TaskPool& pool) const {
   RunInfo run = whole_.run();
   for (LoopIndex loop = 0; loop < cut_.loops.size(); ++loop) {
     if (whole_.rule().loops[loop].extent == Batch()) {
-      run.first_sample += static_cast<uint64_t>(RangeOf(loop).begin);
+      const auto begin = static_cast<uint64_t>(RangeOf(loop).begin);
+      run.first_sample += begin;
+      run.first_in_slice += begin;
     }
   }
   local.outputs = RunNode(LocalNode(), local.inputs, std::move(outputs), run, pool);

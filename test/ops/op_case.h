@@ -67,7 +67,7 @@ std::vector<Numbers> GradientOf(const OpCase& c, const std::vector<Numbers>& out
 // True if only the first output of the operator has a gradient.
 inline bool PassesFirstOnly(const OpCase& c) {
   return c.op == "batch_norm" || c.op == "in_batch_softmax" || c.op == "top_k" ||
-         c.op == "dispatch";
+         c.op == "merge_top_k" || c.op == "dispatch";
 }
 bool HasGradient(const OpCase& c);
 // Random gradients for the outputs of a run.

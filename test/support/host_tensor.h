@@ -34,10 +34,12 @@ struct HostTensor {
     if (dtype == DType::kF64) return reinterpret_cast<const double*>(bytes.data())[i];
     return reinterpret_cast<const float*>(bytes.data())[i];
   }
-  // REQUIRES: a float tensor (f32 or f64).
+  // REQUIRES: f32, f64 or u32.
   void set(size_t i, double value) {
     if (dtype == DType::kF64) {
       reinterpret_cast<double*>(bytes.data())[i] = value;
+    } else if (dtype == DType::kU32) {
+      reinterpret_cast<uint32_t*>(bytes.data())[i] = static_cast<uint32_t>(value);
     } else {
       reinterpret_cast<float*>(bytes.data())[i] = static_cast<float>(value);
     }

@@ -90,6 +90,13 @@ HostTensor RandomRows(const Graph& graph, const InputSpec& input, const SliceDat
   return tensor;
 }
 
+// Only a few keys, so that many samples have equal ones.
+HostTensor RandomKeys(const SymShape& shape, const SliceData& slice, Draws& draws) {
+  HostTensor tensor = HostTensor::Of(DType::kU32, SizesOf(shape, slice));
+  for (uint32_t& half : tensor.view().as<uint32_t>()) half = draws.Below(2);
+  return tensor;
+}
+
 HostTensor InputOf(const Graph& graph, const InputSpec& input, const std::vector<Ids>& ids,
                    const SliceData& slice, Draws& draws) {
   switch (input.kind) {
@@ -105,6 +112,8 @@ HostTensor InputOf(const Graph& graph, const InputSpec& input, const std::vector
       return OfNumbers(SomeRows(draws));
     case InputKind::kIds:
       return RandomRows(graph, input, slice, draws);
+    case InputKind::kKeys:
+      return RandomKeys(graph.value(input.value).shape, slice, draws);
     case InputKind::kStepsSinceUpdate:
       return OfNumbers({1, 2, 7, 1, 100});
     default:

@@ -266,6 +266,7 @@ void Lockstep::RunNode(NodeIndex n, const RunInfo& run) {
     const std::vector<int64_t> parts = IntsAttr(node.attrs, "sample_part");
     const Range part = SamplesOf(parts, data_[i].samples, parallel_.devices, i);
     local.first_sample += static_cast<uint64_t>(part.begin);
+    local.first_in_slice = static_cast<uint64_t>(part.begin);
     Interpreter(graphs_[i], pool).RunNode(node, data_[i], values_[i], local);
   }
 }

@@ -25,6 +25,7 @@ class OneByOne : public NodeRunner {
       const TimePoint begun = SystemClock().Now();
       RunInfo run = pass.run;
       run.first_sample += prepared.first_sample;
+      run.first_in_slice = prepared.first_sample;
       DT_TRY_STATUS(RunNode(node, prepared, run));
       prepared.time += SystemClock().Now() - begun;
       ++prepared.runs;

@@ -312,6 +312,10 @@ void Bindings::BindInput(const InputSpec& spec, const LookupPlan& slice) {
       view.data = JoinColumns(spec, {SamplesIn(spec.value), static_cast<size_t>(view.dim(1))},
                               batch, joined_[&spec - plan_.graph.inputs.data()]);
       break;
+    case InputKind::kKeys:
+      view.data =
+          Mutable(batch.WithAll(spec.columns.front()).keys.data() + SamplesIn(spec.value).begin);
+      break;
     case InputKind::kLookupIndex:
       view.data = Mutable(lists().index.data());
       break;

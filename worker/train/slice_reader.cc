@@ -79,7 +79,8 @@ SliceReader::SliceReader(Options options)
       planner_(options_.plan, options_.shards, options_.wire_tables, options_.fixed) {
   std::set<uint32_t> whole;
   for (const InputSpec& input : options_.plan.graph.inputs) {
-    if (input.kind == InputKind::kIds) whole.insert(input.columns.begin(), input.columns.end());
+    const bool of_all = input.kind == InputKind::kIds || input.kind == InputKind::kKeys;
+    if (of_all) whole.insert(input.columns.begin(), input.columns.end());
   }
   whole_columns_.assign(whole.begin(), whole.end());
   if (options_.ahead) thread_ = std::jthread([this] { Run(); });

@@ -156,8 +156,8 @@ inline constexpr KeySpec kModelKeys[] = {
     {"loss", "item", kText, kModel, "", 0, 0, "", "",
      "in_batch_softmax: node of the item vectors, [B, dim]."},
     {"loss", "item_id", kText, kModel, "", 0, 0, "", "",
-     "in_batch_softmax: column of one key, which a lookup reads: samples of the same item are no "
-     "negatives of one another."},
+     "in_batch_softmax: column of one key: samples of the same item are no negatives of one "
+     "another."},
     {"loss", "log_q", kText, kModel, "", 0, 0, "", "",
      "in_batch_softmax: node or float column [B, 1], the logarithm of the item's share of the "
      "samples; subtracted from its scores."},

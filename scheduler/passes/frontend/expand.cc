@@ -279,26 +279,15 @@ class Expander {
     return builder_.Floats({column});
   }
 
-  // The index of a lookup that reads the item's column. Puts the item's position among the lookup's
-  // ids into `attrs`.
-  Result<ValueIndex> ItemIndex(const LossConfig& loss, Attrs& attrs) {
+  // The keys of the items.
+  Result<ValueIndex> ItemKeys(const LossConfig& loss) {
     const uint32_t column = ColumnNamed(loss.item_id);
-    for (const InputSpec& input : builder_.graph().inputs) {
-      if (input.kind != InputKind::kLookupIndex || column == kNone) continue;
-      const LookupSpec& lookup = builder_.graph().lookups[input.lookup];
-      int64_t position = 0;
-      for (const uint32_t c : lookup.columns) {
-        if (c == column && lookup.length > 0 && request_.columns[c].length == 1) {
-          attrs["length"] = int64_t{lookup.length};
-          attrs["position"] = position;
-          return input.value;
-        }
-        position += request_.columns[c].length;
-      }
+    if (column != kNone && request_.columns[column].is_keys() &&
+        request_.columns[column].length == 1) {
+      return builder_.Keys(column);
     }
     return WithHint(
-        AboutLoss(loss, fmt::format("item_id \"{}\" is no column of one key that a lookup reads",
-                                    loss.item_id)),
+        AboutLoss(loss, fmt::format("item_id \"{}\" is no column of one key", loss.item_id)),
         "name the column from which the item vectors come");
   }
 
@@ -319,8 +308,9 @@ class Expander {
       attrs["log_q"] = true;
     }
     if (loss.item_id.empty()) return OkStatus();
-    DT_TRY(const ValueIndex index, ItemIndex(loss, attrs));
-    inputs.push_back(index);
+    DT_TRY(const ValueIndex keys, ItemKeys(loss));
+    inputs.push_back(keys);
+    attrs["key"] = true;
     return OkStatus();
   }
 

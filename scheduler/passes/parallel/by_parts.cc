@@ -35,12 +35,25 @@ class Rewriter : public PartsContext {
   const Graph& graph() const override { return graph_; }
   const Node& node() const override { return current_; }
 
+  int64_t parts_of(size_t input, size_t dim) const override {
+    const Layout& layout = inputs_[input];
+    int64_t parts = 1;
+    for (const CutFactor& factor : layout.dims[dim]) {
+      for (const AxisIndex axis : factor.axes) parts *= layout.matrix[axis];
+    }
+    return parts;
+  }
+
   ValueIndex Add(std::string_view op, std::vector<ValueIndex> inputs, Attrs attrs) override {
+    std::vector<ValueIndex> outputs;
     Value value;
     value.name = NameFor(op);
-    const ValueIndex output = graph_.AddValue(std::move(value));
-    AddPart(op, std::move(inputs), std::move(attrs), {output});
-    return output;
+    for (size_t i = 0; i < FindOp(op)->outputs; ++i) {
+      if (i > 0) value.name = fmt::format("{}.{}", last_name_, i);
+      outputs.push_back(graph_.AddValue(value));
+    }
+    AddPart(op, std::move(inputs), std::move(attrs), outputs);
+    return outputs.front();
   }
 
   void AddOtherOutputs(std::string_view op, std::vector<ValueIndex> inputs, Attrs attrs) override {
@@ -89,19 +102,22 @@ class Rewriter : public PartsContext {
     const NodeCut cut =
         std::get<NodeCut>(CutOf(rule, team_.strategies.at(node.name), team_.devices));
     const NodeLayouts layouts = LayoutsOf(rule, cut);
+    inputs_ = layouts.inputs;
     for (size_t i = 0; i < node.inputs.size(); ++i) layouts_[node.inputs[i]] = layouts.inputs[i];
     team_.strategies.erase(node.name);
     FindOp(node.op)->by_parts(*this);
     DT_TRY_STATUS(error_);
-    // The last node takes over the first output.
+    // The last node takes over the first outputs.
     Node& last = graph_.nodes.back();
-    DT_CHECK(last.outputs[0] + 1 == graph_.values.size());
-    graph_.values.pop_back();
-    last.outputs = {node.outputs[0]};
+    DT_CHECK(last.outputs[0] + last.outputs.size() == graph_.values.size());
+    graph_.values.resize(last.outputs[0]);
     last.name = node.name;
     team_.cuts[node.name] = team_.cuts[last_name_];
     team_.cuts.erase(last_name_);
-    graph_.values[node.outputs[0]].producer = static_cast<NodeIndex>(graph_.nodes.size() - 1);
+    for (size_t i = 0; i < last.outputs.size(); ++i) {
+      last.outputs[i] = node.outputs[i];
+      graph_.values[node.outputs[i]].producer = static_cast<NodeIndex>(graph_.nodes.size() - 1);
+    }
     return OkStatus();
   }
 
@@ -127,13 +143,27 @@ class Rewriter : public PartsContext {
     if (error_.ok()) SetCut(index);
   }
 
-  // Inputs lie as they are known to, and outputs as follows from them. Partial sums are added.
+  // Where the part needs all of a dimension, the layout has all of it.
+  static Layout AsNeeded(Layout layout, const Sharding& rule, const ShardTensor& tensor) {
+    for (size_t d = 0; d < layout.dims.size(); ++d) {
+      const auto may_be_cut = [&](LoopIndex loop) { return rule.loops[loop].cut; };
+      if (std::ranges::none_of(tensor.axes[d].loops, may_be_cut)) layout.dims[d].clear();
+    }
+    return layout;
+  }
+
+  // Inputs lie as they are known to, but whole dimensions are joined, and outputs as follows from
+  // them. Partial sums are added.
   void SetCut(NodeIndex index) {
     const Node& added = graph_.nodes[index];
     const Result<Sharding> rule = ShardingOf(graph_, added);
     DT_CHECK(rule.ok());
+    std::vector<Layout> needed;
+    for (size_t i = 0; i < added.inputs.size(); ++i) {
+      needed.push_back(AsNeeded(layouts_.at(added.inputs[i]), *rule, rule->inputs[i]));
+    }
     KnownLayouts known;
-    for (const ValueIndex v : added.inputs) known.inputs.push_back(&layouts_.at(v));
+    for (const Layout& layout : needed) known.inputs.push_back(&layout);
     auto held = CutOfLayouts(*rule, known);
     if (const auto* problem = std::get_if<CutProblem>(&held)) {
       error_ = Internal("{}: {}", added.name, problem->what);
@@ -156,6 +186,7 @@ class Rewriter : public PartsContext {
   Node current_;
   std::string last_name_;                 // The name of the node added last.
   std::map<std::string, size_t> names_;   // How many nodes have been given a name.
+  std::vector<Layout> inputs_;            // How its inputs lie.
   std::map<ValueIndex, Layout> layouts_;  // How values lie.
 };
 

@@ -48,7 +48,7 @@ void AddPicks(CaseMaker& make) {
 
 struct InBatchCase {
   const char* name;
-  bool label = false, weight = false, log_q = false, ids = false;
+  bool label = false, weight = false, log_q = false, key = false;
 };
 
 void AddInBatch(CaseMaker& make, const InBatchCase& of) {
@@ -58,8 +58,7 @@ void AddInBatch(CaseMaker& make, const InBatchCase& of) {
                         {"label", of.label},
                         {"weight", of.weight},
                         {"log_q", of.log_q},
-                        {"length", int64_t{of.ids ? 2 : 0}},
-                        {"position", int64_t{1}}},
+                        {"key", of.key}},
                        {vectors, vectors});
   for (const bool there : {of.label, of.weight, of.log_q}) {
     if (!there) continue;
@@ -69,12 +68,12 @@ void AddInBatch(CaseMaker& make, const InBatchCase& of) {
   if (of.label) {
     for (double& label : c.inputs[2].values) label = label > 0 ? 1 : 0;
   }
-  if (!of.ids) return;
-  // Only three different ids, so that many samples have equal ones.
-  CaseInput index = Floats(c, {Batch(2)}, make.NextStream());
-  for (double& id : index.values) id = std::fmod(std::floor(std::fabs(id) * 1000), 3);
-  index.index = true, index.smooth = false;
-  c.inputs.push_back(std::move(index));
+  if (!of.key) return;
+  // Only four different keys, so that many samples have equal ones.
+  CaseInput key = Floats(c, {Batch(), Const(2)}, make.NextStream());
+  for (double& half : key.values) half = std::fmod(std::floor(std::fabs(half) * 1000), 2);
+  key.index = true, key.smooth = false;
+  c.inputs.push_back(std::move(key));
 }
 
 }  // namespace
@@ -84,9 +83,9 @@ void AddLossCases(CaseMaker& make) {
   AddCrossEntropies(make);
   AddPicks(make);
   AddInBatch(make, {.name = ""});
-  AddInBatch(make, {.name = ", ids", .ids = true});
+  AddInBatch(make, {.name = ", key", .key = true});
   AddInBatch(make, {.name = ", log_q", .log_q = true});
-  AddInBatch(make, {.name = ", all", .label = true, .weight = true, .log_q = true, .ids = true});
+  AddInBatch(make, {.name = ", all", .label = true, .weight = true, .log_q = true, .key = true});
 }
 
 }  // namespace dt::test

@@ -66,6 +66,18 @@ void AddChoices(CaseMaker& make) {
   for (double& x : ties.inputs[0].values) x = std::round(x);
   ties.inputs[0].smooth = false;
   using Ints = std::vector<int64_t>;
+  make.Add("top_k of lists", "top_k", {{"k", int64_t{2}}, {"lists", Ints{4, 1, 0, 3}}},
+           {{b, Const(2), Const(8)}});
+  // Parts of 3, 3 and 1 elements.
+  OpCase& merged = make.Add("merge_top_k", "merge_top_k", {{"k", int64_t{2}}, {"size", int64_t{7}}},
+                            {{b, Const(3), Const(2)}});
+  CaseInput positions = Floats(merged, {b, Const(3), Const(2)}, make.NextStream());
+  positions.index = true, positions.smooth = false;
+  for (size_t i = 0; i < positions.values.size(); ++i) {
+    const bool turned = positions.values[i] > 0;
+    positions.values[i] = i % 6 < 4 ? (i % 2 == 0 ? (turned ? 2 : 0) : 1) : (i % 2 == 0 ? 0 : 1);
+  }
+  merged.inputs.push_back(std::move(positions));
   make.Add("gather", "gather", {{"indices", Ints{5, 0, 5, 1}}}, {fields});
   make.Add("gather of fields", "gather", {{"axis", int64_t{1}}, {"indices", Ints{2, 2}}}, {fields});
   make.Add("gather of a parameter", "gather", {{"axis", int64_t{0}}, {"indices", Ints{1, 3, 1}}},

@@ -58,7 +58,7 @@ std::vector<Numbers> InBatch(const OpCase& c) {
   const Numbers* const label = input(Flag(c, "label"));
   const Numbers* const weight = input(Flag(c, "weight"));
   const Numbers* const log_q = input(Flag(c, "log_q"));
-  const Numbers* const ids = input(IntAttr(c.attrs, "length", 0) > 0);
+  const Numbers* const key = input(Flag(c, "key"));
   const auto n = user.dim(0);
   const auto at = [](const Numbers* of, int64_t i, double fallback) {
     return of == nullptr ? fallback : (*of)[static_cast<size_t>(i)];
@@ -74,7 +74,8 @@ std::vector<Numbers> InBatch(const OpCase& c) {
     const double own = score(i, i) - at(log_q, i, 0);
     double sum = 0, first = 1;
     for (int64_t j = 0; j < n; ++j) {
-      const bool same = ids != nullptr && at(ids, 2 * i + 1, 0) == at(ids, 2 * j + 1, 0);
+      const bool same =
+          at(key, 2 * i, 0) == at(key, 2 * j, 1) && at(key, 2 * i + 1, 0) == at(key, 2 * j + 1, 1);
       if (i != j && same) continue;
       const double x = score(i, j) - at(log_q, j, 0);
       sum += std::exp(x - own);

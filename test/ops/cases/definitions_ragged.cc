@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <span>
 
+#include "common/layout/layout.h"
 #include "test/ops/cases/case_maker.h"
 
 namespace dt::test {
@@ -55,19 +58,48 @@ std::vector<Numbers> ReduceMax(const OpCase& c) {
   })};
 }
 
+// Appends the k largest of x and their positions.
+void AddLargest(std::span<const double> x, size_t k, std::vector<Numbers>& out) {
+  std::vector<size_t> order(x.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return x[i]; });
+  for (size_t i = 0; i < k; ++i) {
+    out[0].push_back(i < x.size() ? x[order[i]] : 0);
+    out[1].push_back(static_cast<double>(i < x.size() ? order[i] : x.size()));
+  }
+}
+
 std::vector<Numbers> TopK(const OpCase& c) {
   const Tensor x = In(c, 0);
-  const auto n = static_cast<size_t>(x.shape.back());
-  const auto k = static_cast<size_t>(IntAttr(c.attrs, "k", 0));
+  std::vector<int64_t> lists = IntsAttr(c.attrs, "lists");
+  if (lists.empty()) lists = {x.shape.back()};
   std::vector<Numbers> out(2);
-  for (size_t begin = 0; begin < x.values.size(); begin += n) {
-    std::vector<size_t> order(n);
-    std::iota(order.begin(), order.end(), begin);
-    std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return x.values[i]; });
-    for (size_t i = 0; i < k; ++i) {
-      out[0].push_back(x.values[order[i]]);
-      out[1].push_back(static_cast<double>(order[i] - begin));
+  for (std::span<const double> left = x.values; !left.empty();) {
+    for (const int64_t length : lists) {
+      const auto list = left.first(static_cast<size_t>(length));
+      AddLargest(list, static_cast<size_t>(IntAttr(c.attrs, "k", 0)), out);
+      left = left.subspan(list.size());
     }
+  }
+  return out;
+}
+
+// Puts the largest of the parts where they were, and chooses among all.
+std::vector<Numbers> MergeTopK(const OpCase& c) {
+  const Tensor largest = In(c, 0);
+  const int64_t size = IntAttr(c.attrs, "size", 0), parts = largest.shape[largest.shape.size() - 2];
+  const auto each = static_cast<size_t>(largest.shape.back());
+  const size_t candidates = static_cast<size_t>(parts) * each;
+  std::vector<Numbers> out(2);
+  for (size_t begin = 0; begin < largest.values.size(); begin += candidates) {
+    Numbers row(static_cast<size_t>(size), -std::numeric_limits<double>::infinity());
+    for (size_t i = 0; i < candidates; ++i) {
+      const Range part = EvenPart({0, size}, parts, static_cast<int64_t>(i / each));
+      const auto position = static_cast<int64_t>(c.inputs[1].values[begin + i]);
+      if (position >= part.size()) continue;
+      row[static_cast<size_t>(part.begin + position)] = largest.values[begin + i];
+    }
+    AddLargest(row, static_cast<size_t>(IntAttr(c.attrs, "k", 0)), out);
   }
   return out;
 }
@@ -166,6 +198,7 @@ std::map<std::string, Defined> MakeDefinitions() {
       {"reduce_max", ReduceMax},
       {"gather", Gather},
       {"top_k", TopK},
+      {"merge_top_k", MergeTopK},
       {"lengths_mask", LengthsMask},
       {"ragged_to_padded", RaggedToPadded},
       {"padded_to_ragged", PaddedToRagged},

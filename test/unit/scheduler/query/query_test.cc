@@ -194,8 +194,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "dimensions"},
         Mistake{R"({"op": "relu", "shapes": [[2, 3]], "devices": 2, "strategy": [[2, -1]]})",
                 "parts"},
-        Mistake{R"({"op": "top_k", "shapes": [[2, 4]], "devices": 2, "strategy": [[1, 2]],
-                    "attrs": {"k": 2}})",
+        Mistake{R"({"op": "fm", "shapes": [[2, 4, 3]], "devices": 2, "strategy": [[1, 2, 1]]})",
                 "whole"},
         Mistake{R"({"op": "split_heads", "shapes": [[2, 4, 0]], "devices": 2, "enumerate": true})",
                 "shape"},
@@ -218,11 +217,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "inputs"}));
 
 TEST(Query, AWrongStrategyNamesTheNodeAndTheNearest) {
-  const Answer answer = Ask(R"({"graph": {"values": {"x": {"shape": [4, 6], "kind": "input"}},
-      "nodes": [{"name": "a", "op": "top_k", "inputs": ["x"], "outputs": ["y", "z"],
-                 "attrs": {"k": 2}, "strategy": [[1, 2]]}]}, "devices": 2})");
+  const Answer answer = Ask(R"({"graph": {"values": {"x": {"shape": [4, 6, 2], "kind": "input"}},
+      "nodes": [{"name": "a", "op": "fm", "inputs": ["x"], "outputs": ["y"],
+                 "strategy": [[1, 2, 1]]}]}, "devices": 2})");
   EXPECT_EQ(answer["error"]["node"], "a") << answer;
-  EXPECT_EQ(answer["error"]["nearest"], Answer::parse("[[1,1]]"));
+  EXPECT_EQ(answer["error"]["nearest"], Answer::parse("[[1,1,1]]"));
 }
 
 }  // namespace

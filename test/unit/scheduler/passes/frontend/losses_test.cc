@@ -35,11 +35,9 @@ TEST(LossesTest, ReadWhatTheyName) {
   EXPECT_EQ(InputsOf(graph, "loss.mse"), (Names{"logit.bias_add", "label"}));
   EXPECT_EQ(InputsOf(graph, "loss.softmax_cross_entropy"), (Names{"user.1.tanh", "label"}));
   EXPECT_EQ(InputsOf(graph, "loss.in_batch_softmax"),
-            (Names{"user.1.tanh", "item.1.tanh", "label", "index(e)"}));
+            (Names{"user.1.tanh", "item.1.tanh", "label", "keys(C1)"}));
   EXPECT_EQ(InputsOf(graph, "loss.all"), (Names{"item.1.tanh", "user.1.tanh", "I1"}));
   const auto pairs = std::ranges::find(graph.nodes, "loss.in_batch_softmax", &Node::name);
-  EXPECT_EQ(IntAttr(pairs->attrs, "length", 0), 2);
-  EXPECT_EQ(IntAttr(pairs->attrs, "position", 0), 1) << "C1 is the second of the lookup's columns";
   EXPECT_EQ(FloatAttr(pairs->attrs, "temperature", 1), 0.5);
   ASSERT_EQ(graph.losses.size(), 5u);
   EXPECT_EQ(graph.losses[2].weight, 2.0f);
@@ -115,9 +113,9 @@ const Mistake kMistakes[] = {
     {"no such item",
      [](JobConfig& job) { job.model.losses[3].item = "itme"; },
      {"there is no node \"itme\"", "did you mean \"item\""}},
-    {"ids that are not looked up",
-     [](JobConfig& job) { job.model.losses[3].item_id = "C3"; },
-     {"item_id \"C3\" is no column of one key that a lookup reads", "model.yaml:102"}},
+    {"ids that are numbers",
+     [](JobConfig& job) { job.model.losses[3].item_id = "I1"; },
+     {"item_id \"I1\" is no column of one key", "model.yaml:102"}},
     {"ids in lists",
      [](JobConfig& job) { job.model.losses[3].item_id = "tags"; },
      {"item_id \"tags\" is no column of one key"}},

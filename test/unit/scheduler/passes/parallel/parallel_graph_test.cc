@@ -285,6 +285,36 @@ TEST(ParallelGraph, ClassesOfACrossEntropy) {
   }
 }
 
+// Every device has all items, and only the users of its samples.
+TEST(ParallelGraph, UsersOfAnInBatchSoftmax) {
+  JobConfig job = test::TinyLosses();
+  job.model.losses = {job.model.losses[3]};
+  for (const uint32_t samples : {7U, 2U}) {
+    Equality equality(job, samples);
+    const auto communication = equality.Expect(3, {});
+    EXPECT_EQ(communication.at("all_gather"), 1U) << "of the items";
+    EXPECT_EQ(communication.at("reduce_scatter"), 1U) << "of their gradient";
+    equality.Expect(4, {{"loss." + job.model.losses[0].name, Strategy{{{2}, {1}}}}});
+    if (HasFailure()) return;
+  }
+}
+
+// Each device finds the largest of its columns, of which there may be fewer than are wanted.
+TEST(ParallelGraph, ColumnsOfTheLargest) {
+  const JobConfig job = TinyJob({TinyNode("a", "dense", {"I1"}, {{"units", int64_t{7}}}),
+                                 TinyNode("best", "top_k", {"a"}, {{"k", int64_t{3}}}),
+                                 TinyNode("c", "dense", {"best"}, {{"units", int64_t{1}}})});
+  Equality equality(job, 5);
+  for (const uint32_t columns : {2U, 3U, 4U, 6U}) {
+    for (const uint32_t rows : {1U, 2U}) {
+      const auto communication =
+          equality.Expect(rows * columns, {{"best", Strategy{{{rows}, {columns}}}}});
+      if (HasFailure()) return;
+      EXPECT_GE(communication.at("all_gather"), 2U) << "the largest of each device, and where";
+    }
+  }
+}
+
 // A dense table that all fields share, cut by columns, rows, samples and rows, and fields.
 TEST(ParallelGraph, RowsOfAnEmbedding) {
   const JobConfig job = TinyJob(
