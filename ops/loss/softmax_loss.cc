@@ -84,7 +84,7 @@ OpCost CrossEntropyCost(const Graph& graph, const Node& node, int64_t batch) {
 // ------------------------------------------------------------------ in_batch_softmax
 
 // in_batch_softmax(user [B, d], item [N, d], label, weight [B, 1], log_q [N, 1], key [N, 2]): for
-// retrieval, N = B. The items of the other samples of the SLICE stand for all other items (Yi et al.,
+// retrieval, N = B. The items of the other samples of the SLICE stand for all others (Yi et al.,
 // "Sampling-bias-corrected neural modeling for large corpus item recommendations", RecSys 2019).
 // With x_ij = user_i · item_j / temperature - log_q_j, the loss of sample i is log Σ_j exp x_ij -
 // x_ii.

@@ -68,8 +68,6 @@ class MemoryMesh : public Mesh {
     return OkStatus();
   }
 
-  void Cancel() override { cancelled_ = true; }
-
  private:
   struct Awaited {
     Incoming in;  // Without bytes once it has arrived.
@@ -83,7 +81,7 @@ class MemoryMesh : public Mesh {
     while (queue.empty()) {
       hub_->arrived.WaitUntil(lock, SystemClock().Now() + milliseconds(50));
       if (!queue.empty()) break;
-      if (cancelled_) return Cancelled("this rank has given up");
+      DT_TRY_STATUS(CheckCancelled());
       if (limits_.interrupted) DT_TRY_STATUS(limits_.interrupted());
       if (SystemClock().Now() >= deadline_) {
         return Timeout("{}: rank {} of {} heard nothing from rank {} in {:.0f} s", operation_,
@@ -105,7 +103,6 @@ class MemoryMesh : public Mesh {
   const std::shared_ptr<Hub> hub_;
   const uint32_t rank_;
   const MeshLimits limits_;
-  std::atomic<bool> cancelled_ = false;
   // The call under way.
   std::string operation_;
   TimePoint deadline_;
@@ -114,6 +111,14 @@ class MemoryMesh : public Mesh {
 };
 
 }  // namespace
+
+MeshLimits WithCancel(const Mesh& mesh, MeshLimits limits) {
+  limits.interrupted = [&mesh, other = std::move(limits.interrupted)]() -> Status {
+    DT_TRY_STATUS(mesh.CheckCancelled());
+    return other ? other() : OkStatus();
+  };
+  return limits;
+}
 
 std::vector<std::unique_ptr<Mesh>> MakeMemoryMesh(uint32_t ranks, const MeshLimits& limits) {
   const auto hub = std::make_shared<Hub>(ranks);

@@ -4,6 +4,7 @@
 // use any more; a new one must be connected under another prefix.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -86,7 +87,10 @@ class Mesh {
   // Waits for all messages, and ends the call.
   virtual Status End() = 0;
   // Any thread: ends the call under way and all later ones with Cancelled.
-  virtual void Cancel() = 0;
+  virtual void Cancel() { cancelled_ = true; }
+  Status CheckCancelled() const {
+    return cancelled_ ? Cancelled("this rank has given up") : OkStatus();
+  }
 
   // A call with these messages.
   Status Exchange(const MessageTag& tag, std::string_view operation, std::span<const Outgoing> send,
@@ -95,6 +99,9 @@ class Mesh {
     DT_TRY_STATUS(Post(send, receive));
     return End();
   }
+
+ private:
+  std::atomic<bool> cancelled_ = false;
 };
 
 struct MeshLimits {
@@ -102,6 +109,10 @@ struct MeshLimits {
   // Called while waiting, on any thread; not OK ends the wait.
   std::function<Status()> interrupted = {};
 };
+
+// Limits of waits beside the mesh's own, which end when the mesh is cancelled, too. The mesh
+// outlives them.
+MeshLimits WithCancel(const Mesh& mesh, MeshLimits limits);
 
 // A mesh in memory for ranks of one process; index = rank. Each may be used by another thread.
 std::vector<std::unique_ptr<Mesh>> MakeMemoryMesh(uint32_t ranks, const MeshLimits& limits);

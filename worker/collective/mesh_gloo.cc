@@ -193,11 +193,9 @@ class GlooMesh : public Mesh {
     return broken_;
   }
 
-  void Cancel() override { cancelled_ = true; }
-
  private:
   Status Interrupted() const {
-    if (cancelled_) return Cancelled("this rank has given up");
+    DT_TRY_STATUS(CheckCancelled());
     return options_.limits.interrupted ? options_.limits.interrupted() : OkStatus();
   }
 
@@ -243,7 +241,6 @@ class GlooMesh : public Mesh {
   }
 
   const MeshOptions options_;
-  std::atomic<bool> cancelled_ = false;
   const std::shared_ptr<gloo::rendezvous::Context> context_;
   std::optional<Farewells> farewells_;  // From the first call on.
   Status broken_;

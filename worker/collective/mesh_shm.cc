@@ -176,7 +176,7 @@ class ShmMesh : public Mesh {
   }
 
   void Cancel() override {
-    cancelled_ = true;
+    Mesh::Cancel();
     RingBell(options_.rank);
   }
 
@@ -334,7 +334,7 @@ class ShmMesh : public Mesh {
 
   // Why a wait may end without a message.
   Status LookAround(uint32_t peer) {
-    if (cancelled_) return Fail(Cancelled("this rank has given up"));
+    if (Status status = CheckCancelled(); !status.ok()) return Fail(std::move(status));
     const TimePoint now = SystemClock().Now();
     const bool time = now >= next_look_;
     const uint32_t behind = SegmentOf(peer).lost.load();
@@ -376,7 +376,6 @@ class ShmMesh : public Mesh {
   const std::vector<ShmPeer> peers_;  // By rank.
   const size_t ring_bytes_;
   std::vector<Lane> lanes_;  // By rank and channel.
-  std::atomic<bool> cancelled_ = false;
   Status broken_;
   // More ranks than processors would keep each other from them.
   const bool spins_ = size() <= std::thread::hardware_concurrency();

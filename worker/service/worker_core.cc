@@ -253,7 +253,8 @@ class WorkerCore {
     DT_TRY(auto mesh, parts_.connect(view, rank_, limits));
     connecting_ = false;
     team_.emplace(std::move(mesh), team_size);
-    if (parts_.connect_cards) team_->connect_cards = parts_.connect_cards(view, rank_, limits);
+    if (!parts_.connect_cards) return OkStatus();
+    team_->connect_cards = parts_.connect_cards(view, rank_, WithCancel(*team_->mesh, limits));
     return OkStatus();
   }
 

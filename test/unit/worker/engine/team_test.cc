@@ -8,133 +8,12 @@
 
 #include <gtest/gtest.h>
 
-#include "common/base/philox.h"
-#include "common/layout/sample_part.h"
-#include "test/support/cuda_on_host/cuda_on_host.h"
-#include "test/support/hash_rendezvous.h"
-#include "test/unit/worker/engine/training.h"
+#include "common/base/pause.h"
+#include "test/unit/worker/engine/team_ranks.h"
 #include "worker/memory/dense_file.h"
 
 namespace dt::worker {
 namespace {
-
-struct TeamSetting {
-  uint32_t devices = 1, teams = 1, slices = 1;
-  bool shard = false, overlap = true;
-  uint32_t sharers = 0;  // Workers that share weights, if not all of them.
-  float clip_norm = 0;
-  std::string wire = "fp32";
-  FusionConfig fusion = {};
-  std::vector<std::pair<std::string, std::string>> cuts = {};
-  // Everything is on cards made of host threads, which communicate; or they are copied from.
-  bool cards = false, cards_communicate = true;
-};
-
-// One worker, as a thread runs it.
-class TeamRank {
- public:
-  TeamRank(Plan plan, std::unique_ptr<Mesh> mesh, const TeamSetting& setting,
-           Rendezvous& rendezvous)
-      : link_(std::move(mesh), setting.devices) {
-    if (setting.cards) card_ = test::OpenCardOnHost(static_cast<int32_t>(link_.mesh->rank()) + 1);
-    link_.connect_cards = [&, rank = link_.mesh->rank()](std::span<const RankGroup> groups,
-                                                         CudaAccelerator& card) {
-      return ConnectNccl(groups,
-                         {.card = card, .rank = rank, .rendezvous = rendezvous, .prefix = "t"});
-    };
-    engine_ =
-        Engine::Create(
-            std::move(plan),
-            {.pool = pool_, .accelerator = card_.get(), .team = &link_, .overlap = setting.overlap})
-            .value();
-    planner_.emplace(engine_->plan(), /*shards=*/1, Tables());
-  }
-
-  // Forward and backward pass, without rows of tables.
-  Status RunSlice(Batch batch, const RunInfo& run) {
-    DT_TRY_STATUS(engine_->FinishUpdate());
-    made_.batch = std::move(batch);
-    DT_TRY_STATUS(planner_->Fill(LookupFor::kTrain, made_));
-    return engine_->RunSlice({made_, {}}, run).status();
-  }
-  Engine& engine() { return *engine_; }
-
- private:
-  static std::vector<uint32_t> Tables() { return {}; }
-
-  TaskPool pool_{1};
-  TeamLink link_;
-  std::unique_ptr<CudaAccelerator> card_;
-  std::unique_ptr<Engine> engine_;
-  std::optional<LookupPlanner> planner_;
-  LookupPlan made_;
-};
-
-// A perceptron over numbers.
-struct Perceptron {
-  uint32_t inputs = 20, classes = 3;
-  std::vector<int64_t> units = {12, 9};
-  uint32_t batch = 24;
-  float lr = 0.05f;
-  std::string optimizer = "adam";
-  uint64_t samples = 5;  // The stream of random samples.
-  double dropout = 0.1;  // With sgd there is none, unless it is asked for.
-  bool drops() const { return optimizer != "sgd" || dropout > 0.1; }
-
-  JobConfig Job() const {
-    JobConfig job = test::TinyJob({});
-    job.model.tables.clear();
-    std::vector<std::string> features;
-    for (uint32_t i = 0; i < inputs; ++i) features.push_back("F" + std::to_string(i));
-    job.model.nodes = {
-        test::TinyNode("deep", "mlp", features, {{"units", units}, {"dropout", dropout}}),
-        test::TinyNode("out", "dense", {"deep"}, {{"units", int64_t{classes}}})};
-    if (!drops()) job.model.nodes[0].attrs.erase("dropout");
-    job.model.losses = {
-        {.type = "softmax_cross_entropy", .input = "out", .label = "label", .name = "label"}};
-    job.optimizer.spec.kind = FindOptimizer(optimizer)->kind;
-    job.optimizer.spec.lr = lr;
-    job.optimizer.clip_norm = 0;
-    job.train.batch_size = batch;
-    return job;
-  }
-  std::vector<ColumnSpec> Columns() const {
-    std::vector<ColumnSpec> columns = {
-        test::TinyColumn("label", ColumnType::kFloat, ColumnRole::kLabel)};
-    for (uint32_t i = 0; i < inputs; ++i) {
-      columns.push_back(test::TinyColumn("F" + std::to_string(i), ColumnType::kFloat));
-    }
-    return columns;
-  }
-  float Feature(uint64_t step, uint64_t sample, uint32_t i) const {
-    return ToUniform(Philox(samples, step * batch + sample, i)[0]) - 0.5f;
-  }
-  // The sample's class, by a planted rule.
-  uint32_t Label(uint64_t step, uint64_t sample) const {
-    float sum = 0;
-    for (uint32_t i = 0; i < inputs; ++i) sum += Feature(step, sample, i) * (i % 3 == 0 ? 1 : -1);
-    return static_cast<uint32_t>(std::fmod(std::fabs(sum) * 7, classes));
-  }
-  Batch Slice(Step step, uint32_t slice, uint32_t slices, const Plan& plan) const {
-    const uint32_t each = (batch + slices - 1) / slices;
-    const uint32_t begin = std::min(batch, slice * each), end = std::min(batch, begin + each);
-    Batch made{.step = step,
-               .slice = slice,
-               .samples = end - begin,
-               .step_samples = batch,
-               .first_sample = begin};
-    made.columns.resize(1 + inputs);
-    for (uint64_t s = begin; s < end; ++s) {
-      made.columns[0].floats.push_back(static_cast<float>(Label(step, s)));
-      for (uint32_t i = 0; i < inputs; ++i) {
-        made.columns[1 + i].floats.push_back(Feature(step, s, i));
-      }
-    }
-    const Range own = SamplesOf({plan.devices, 1}, made.samples, plan.devices, plan.position);
-    made.part = {static_cast<uint64_t>(own.begin), static_cast<uint64_t>(own.end)};
-    return made;
-  }
-};
 
 struct Trained {
   std::map<std::string, std::vector<float>> whole;  // Weights and state, joined.
@@ -161,78 +40,36 @@ void Join(const Parameters& parameters, Trained& trained) {
 }
 
 Trained TrainTeams(const Perceptron& model, const TeamSetting& setting, Step steps) {
-  JobConfig job = model.Job();
-  const uint32_t ranks = setting.devices * setting.teams;
-  job.cluster.workers = ranks;
-  job.parallel.data = setting.teams;
-  job.parallel.optimizer = {.on = setting.shard, .threshold_bytes = 0, .group = setting.sharers};
-  job.parallel.fusion = setting.fusion;
-  job.optimizer.clip_norm = setting.clip_norm;
-  job.parallel.wire = setting.wire;
-  for (const auto& [match, strategy] : setting.cuts) {
-    job.parallel.cut.push_back({.match = match, .strategy = *ParseStrategy(strategy), .out = {}});
-  }
-  scheduler::PlanRequest request{job, model.Columns(), setting.slices};
-  request.workers = ranks;
-  if (setting.cards) {
-    request.accelerator = DeviceInfo{.kind = DeviceKind::kCuda,
-                                     .name = "card on the host",
-                                     .memory_bytes = uint64_t{1} << 30,
-                                     .why_alone = setting.cards_communicate ? "" : "no NCCL"};
-    job.parallel.place = {{.match = "*", .device = Device::kGpu, .of = Placed::kOperators}};
-  }
-  const auto made = scheduler::MakePlans(request, [](std::string_view, const Plan&) {});
-  DT_CHECK_MSG(made.ok(), "{}", ToText(made.status()));
-  const std::vector<Plan> plans = made->All();
-  std::vector<std::unique_ptr<Mesh>> meshes = MakeMemoryMesh(ranks, {});
-  std::vector<std::unique_ptr<TeamRank>> all;
-  HashRendezvous rendezvous;
-  all.resize(ranks);
-  {
-    std::vector<std::jthread> threads;  // Cards wait for one another.
-    for (uint32_t r = 0; r < ranks; ++r) {
-      threads.emplace_back([&, r] {
-        all[r] = std::make_unique<TeamRank>(plans[r % setting.devices], std::move(meshes[r]),
-                                            setting, rendezvous);
-      });
-    }
-  }
+  TeamRanks all(model, setting);
   std::vector<uint32_t> owner(setting.slices);
   for (uint32_t k = 0; k < setting.slices; ++k) owner[k] = (k + 1) % setting.teams;
   Trained trained;
-  {
-    std::vector<std::jthread> threads;
-    for (uint32_t r = 0; r < ranks; ++r) {
-      threads.emplace_back([&, r] {
-        TeamRank& rank = *all[r];
-        const Plan& plan = rank.engine().plan();
-        for (Step step = 0; step < steps; ++step) {
-          rank.engine().BeginStep(step, owner);
-          RunInfo run{.seed = 7, .step = step, .step_samples = model.batch};
-          for (uint32_t k = 0; k < setting.slices; ++k) {
-            if (owner[k] != r / setting.devices) continue;
-            Batch batch = model.Slice(step, k, setting.slices, plan);
-            run.first_sample = batch.first_sample;
-            EXPECT_EQ(ToText(rank.RunSlice(std::move(batch), run)), "");
-          }
-          EXPECT_EQ(ToText(rank.engine().FinishExchange()), "");
-          run.first_sample = 0;
-          EXPECT_EQ(ToText(rank.engine().Update(run)), "");
-          if (r == 0) trained.losses.push_back(rank.engine().step_losses().front());
-        }
-        EXPECT_EQ(ToText(rank.engine().FetchParameters()), "");
-      });
+  all.ForEach([&](uint32_t r) {
+    TeamRank& rank = all[r];
+    const Plan& plan = rank.engine().plan();
+    for (Step step = 0; step < steps; ++step) {
+      rank.engine().BeginStep(step, owner);
+      RunInfo run{.seed = 7, .step = step, .step_samples = model.batch};
+      for (uint32_t k = 0; k < setting.slices; ++k) {
+        if (owner[k] != r / setting.devices) continue;
+        Batch batch = model.Slice(step, k, setting.slices, plan);
+        run.first_sample = batch.first_sample;
+        EXPECT_EQ(ToText(rank.RunSlice(std::move(batch), run)), "");
+      }
+      EXPECT_EQ(ToText(rank.engine().FinishExchange()), "");
+      run.first_sample = 0;
+      EXPECT_EQ(ToText(rank.engine().Update(run)), "");
+      if (r == 0) trained.losses.push_back(rank.engine().step_losses().front());
     }
-  }
-  for (const auto& rank : all) {
-    Join(rank->engine().parameters(), trained);
-    for (const Node& node : rank->engine().plan().graph.nodes) {
+    EXPECT_EQ(ToText(rank.engine().FetchParameters()), "");
+  });
+  for (uint32_t r = 0; r < all.size(); ++r) {
+    Join(all[r].engine().parameters(), trained);
+    for (const Node& node : all[r].engine().plan().graph.nodes) {
       const bool communicates = TraitsOf(node.op).kind == OpKind::kCommunication;
       if (communicates && node.device == Device::kGpu) ++trained.between_cards;
     }
   }
-  std::vector<std::jthread> ends;  // Cards leave together.
-  for (std::unique_ptr<TeamRank>& rank : all) ends.emplace_back([&rank] { rank.reset(); });
   return trained;
 }
 
@@ -314,6 +151,25 @@ TEST(Team, CardsTrainTheModelOfTheProcessor) {
       EXPECT_LT(cards.losses.back(), cards.losses.front());
     }
   }
+}
+
+// A worker that gives up a step does not wait for another one's card until the deadline.
+TEST(Team, AWorkerThatGivesUpLeavesTheCallsOfCards) {
+  const Perceptron model;
+  const TeamSetting setting{.devices = 2, .cuts = kTwoCuts, .cards = true};
+  TeamRanks all(model, setting);
+  Engine& engine = all[0].engine();
+  engine.BeginStep(0, std::vector<uint32_t>{0});
+  const TimePoint begun = SystemClock().Now();
+  std::jthread gives_up([&] {
+    PollUntil(begun + milliseconds(300), milliseconds(50), [] { return false; });
+    all[0].Cancel();
+  });
+  // The other worker never comes.
+  Status status = all[0].RunSlice(model.Slice(0, 0, 1, engine.plan()), {});
+  if (status.ok()) status = engine.FinishExchange();
+  EXPECT_EQ(status.code(), StatusCode::kCancelled) << status;
+  EXPECT_LT(SystemClock().Now() - begun, seconds(5));
 }
 
 TEST(Team, WorkersHoldTheirPartsOnly) {

@@ -87,7 +87,10 @@ class ScriptedMesh : public Mesh {
     return inner_->Post(send, receive);
   }
   Status WaitFor(size_t received) override { return inner_->WaitFor(received); }
-  void Cancel() override { inner_->Cancel(); }
+  void Cancel() override {
+    Mesh::Cancel();
+    inner_->Cancel();
+  }
   Status End() override {
     DT_TRY_STATUS(inner_->End());
     journal_.Add({rank(), "leave " + operation_, 0, part_});
