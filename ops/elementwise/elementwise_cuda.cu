@@ -199,6 +199,7 @@ constexpr CudaKernel kKernels[] = {
     {"scale", Scale},
     {"add_const", AddConst},
     {"stop_gradient", Unary<Same>},
+    {"redistribute", Unary<Same>},
     {"cast", Cast},
     {"clip", Clip},
     {"relu_grad", UnaryGrad<ReluGrad>},

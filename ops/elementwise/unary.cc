@@ -85,6 +85,9 @@ constexpr OpSpec kSpecs[] = {
     Unary("scale", LinearGradient, kFactor, "&"),
     Unary("add_const", PassGradient, kConst),
     Unary("stop_gradient", nullptr, {}, "&"),
+    // x, of which every device of a team has the part that the node's strategy says, and no partial
+    // sum. Collectives bring it there.
+    Unary("redistribute", PassGradient),
     {.name = "clip",
      .infer = InferClip,
      .gradient = OwnGradient<false>,

@@ -133,6 +133,7 @@ constexpr NamedKernel kKernels[] = {
     {"scale", Scale},
     {"add_const", AddConst},
     {"stop_gradient", CopyBytes},
+    {"redistribute", CopyBytes},
     {"clip", Clip},
     {"relu_grad", UnaryGrad<ReluGrad>},
     {"sigmoid_grad", UnaryGrad<SigmoidGrad>},

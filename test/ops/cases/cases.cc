@@ -62,6 +62,7 @@ void AddElementwise(CaseMaker& make) {
   make.Add("clip", "clip", {{"min", -0.5}, {"max", 0.75}}, {{b, Const(19)}});
   make.Add("clip, above only", "clip", {{"max", 0.75}}, {{b, Const(19)}});
   make.Add("stop_gradient", "stop_gradient", {}, {{b, Const(19)}});
+  make.Add("redistribute", "redistribute", {}, {{b, Const(19)}});
   make.Add("cast to fp32", "cast", {{"to", std::string("fp32")}}, {{b, Const(19)}});
   OpCase& narrow =
       make.Add("cast to bf16", "cast", {{"to", std::string("bf16")}}, {{b, Const(19)}});

@@ -314,6 +314,7 @@ std::map<std::string, Defined> MakeUnary() {
       {"square", unary([](double x) { return x * x; })},
       {"neg", unary([](double x) { return -x; })},
       {"stop_gradient", unary([](double x) { return x; })},
+      {"redistribute", unary([](double x) { return x; })},
       {"cast", Cast},
       {"reshape", unary([](double x) { return x; })},
       {"flatten", unary([](double x) { return x; })},

@@ -285,6 +285,33 @@ TEST(ParallelGraph, ClassesOfACrossEntropy) {
   }
 }
 
+// A node that asks for a collective gets it, and its gradient the one back.
+TEST(ParallelGraph, CollectivesThatAJobAsksFor) {
+  const JobConfig job =
+      TinyJob({TinyNode("a", "dense", {"I1"}, {{"units", int64_t{10}}}),
+               TinyNode("moved", "redistribute", {"a"}), TinyNode("b", "relu", {"moved"}),
+               TinyNode("c", "dense", {"b"}, {{"units", int64_t{1}}})});
+  Equality equality(job, 7);
+  const Strategy rows = {{{4}, {1}}}, columns = {{{1}, {4}}}, whole = {{{1}, {1}}};
+  struct Asked {
+    const char* collective;
+    Strategy product, moved;
+    const char* back;
+  };
+  const Strategy inner = {{{1}, {4}}, {{4}, {1}}};
+  for (const Asked& asked : {Asked{"all_gather", {{{4}, {1}}, {{1}, {1}}}, whole, "take_part"},
+                             Asked{"all_to_all", {{{4}, {1}}, {{1}, {1}}}, columns, "all_to_all"},
+                             Asked{"reduce_scatter", inner, rows, "all_gather"}}) {
+    // Samples are divided before and after it, unless it is a product along its inner dimension.
+    Strategies strategies = {
+        {"moved", asked.moved}, {"b", asked.moved}, {"a.matmul", asked.product}};
+    const auto communication = equality.Expect(4, strategies);
+    EXPECT_GE(communication.count(asked.collective), 1U) << asked.collective;
+    EXPECT_GE(communication.count(asked.back), 1U) << asked.collective << " has " << asked.back;
+    if (HasFailure()) return;
+  }
+}
+
 // Every device has all items, and only the users of its samples.
 TEST(ParallelGraph, UsersOfAnInBatchSoftmax) {
   JobConfig job = test::TinyLosses();
