@@ -185,7 +185,7 @@ class Launch {
     do {
       WaitFor(children_, kForever, something);
       DT_TRY_STATUS(RestoreScheduler());
-    } while (RestartServers() || LetServersGo());
+    } while (RestartServers() || LetOthersGoOn());
     const auto scheduler_ended = [](const std::vector<ChildProcess>& children) {
       return !children.front().running();
     };
@@ -282,15 +282,17 @@ class Launch {
     return started && FirstLost(children_) == nullptr;
   }
 
-  // With several copies of every shard the job may go on without a server; the scheduler decides.
-  // Returns true if only such servers are lost.
-  bool LetServersGo() {
-    if (signals_.received() != 0 || job_.cluster.replicas == 1) return false;
+  // With several copies of every shard the job may go on without a server, and with several workers
+  // without one of them; the scheduler decides. Returns true if only such processes are lost.
+  bool LetOthersGoOn() {
+    if (signals_.received() != 0) return false;
     if (!children_.front().running()) return false;
     const ChildProcess* lost = FirstLost(children_);
     if (lost == nullptr) return false;
     for (; lost != nullptr; lost = FirstLost(children_)) {
-      if (!lost->name().starts_with("server ")) return false;
+      const bool server = lost->name().starts_with("server ") && job_.cluster.replicas > 1;
+      const bool worker = lost->name().starts_with("worker ") && job_.cluster.workers > 1;
+      if (!server && !worker) return false;
       TellEnd(*lost, false);
       let_go_.insert(lost->name());
     }
@@ -362,7 +364,7 @@ class Launch {
   std::vector<ChildProcess> children_;   // By id; the scheduler is first.
   std::string scheduler_;                // The scheduler's endpoint.
   std::vector<ProcessEnd> told_ends_;    // By TellEnd; a new scheduler is told again.
-  std::set<std::string> let_go_;         // Servers that the job may go on without.
+  std::set<std::string> let_go_;         // Processes that the job may go on without.
   uint32_t restarts_ = 0;                // Restarts so far.
   bool restored_ = false;                // The scheduler, since the servers were last looked at.
 };

@@ -81,6 +81,9 @@ DT_TABLE(DrainRequestMessage, fbs::DrainRequest);
 DT_TABLE(DrainReplyMessage, fbs::DrainReply);
 DT_TABLE(RecallMessage, fbs::Recall);
 DT_TABLE(RecalledMessage, fbs::Recalled);
+DT_TABLE(NewViewMessage, fbs::NewView);
+DT_TABLE(ViewReportMessage, fbs::ViewReport);
+DT_TABLE(ViewBeginsMessage, fbs::ViewBegins);
 
 }  // namespace tables
 

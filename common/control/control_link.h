@@ -51,6 +51,9 @@ class ControlLink {
   // The next part of a TrainOrder. Timeout: the reply has not come yet; call again. One thread at a
   // time.
   virtual Result<SplitMessage> NextSplit(uint64_t order, Duration timeout) = 0;
+  // The number of the last view that was announced, which Receive may not have returned yet. A
+  // worker's orders that it has not received before are dropped. Any thread.
+  virtual ViewNumber newest_view() const = 0;
   // Set once Stop has arrived or the link is lost. Code that waits for other things polls it, and
   // then gives up.
   virtual bool ended() const = 0;

@@ -14,6 +14,12 @@ ControlMessage Inbox::Take() {
   return message;
 }
 
+void Inbox::OnNewView() {
+  std::erase_if(messages_, [](const ControlMessage& message) {
+    return std::holds_alternative<OrderMessage>(message);
+  });
+}
+
 RecalledMessage Inbox::OnRecall(const RecallMessage& recall) {
   std::erase_if(messages_, [&](const ControlMessage& message) {
     const auto* const order = std::get_if<OrderMessage>(&message);

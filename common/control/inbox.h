@@ -14,6 +14,8 @@ class Inbox {
   bool empty() const { return messages_.empty(); }
   // The oldest message. REQUIRES: it is not empty.
   ControlMessage Take();
+  // Removes all orders: they come again in the new view.
+  void OnNewView();
   // Removes the orders that are recalled and have not been taken; returns the answer.
   RecalledMessage OnRecall(const RecallMessage& recall);
 

@@ -62,6 +62,15 @@ struct KvGetMessage {  // The reply is a KvValue, as soon as the key exists.
 struct StatusRequestMessage {
   DT_FIELDS()
 };
+// The answer to a NewViewMessage. A server knows every step before `step` to be complete. A worker
+// has completed them; if it has `entered` the barrier of `step`, it has all that it needs to
+// complete this one, too, and waits to hear whether it is complete.
+struct ViewReportMessage {
+  ViewNumber view;
+  Step step = 0;
+  bool entered = false;
+  DT_FIELDS(view, step, entered)
+};
 // Asks for the next part of a TrainOrder. Only from asynchronous workers without a bound.
 struct SplitRequestMessage {
   uint64_t order = 0;
@@ -137,6 +146,20 @@ struct StatusReplyMessage {
   std::string json;
   DT_FIELDS(json)
 };
+// The workers of the job are to be others: those of this view, which is being formed. A server
+// refuses requests of older views from now on; a worker gives up the order at hand and all others.
+// Each answers with a ViewReportMessage, every time that it is asked.
+struct NewViewMessage {
+  View view;
+  DT_FIELDS(view)
+};
+// To the workers of a view: all have answered. Every step before `step` is complete, and training
+// goes on with it. The orders that are out follow.
+struct ViewBeginsMessage {
+  ViewNumber view;
+  Step step = 0;
+  DT_FIELDS(view, step)
+};
 // To servers that keep a log: this checkpoint is complete, so the log no longer needs what it
 // holds.
 struct CheckpointCommittedMessage {
@@ -180,7 +203,7 @@ using ControlMessage =
                  StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage,
                  RowsWrittenMessage, CheckpointCommittedMessage, MapChangedMessage,
                  ShardCopiedMessage, DrainRequestMessage, DrainReplyMessage, RecallMessage,
-                 RecalledMessage>;
+                 RecalledMessage, NewViewMessage, ViewReportMessage, ViewBeginsMessage>;
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);

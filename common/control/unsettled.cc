@@ -20,6 +20,7 @@ constexpr auto kAny = [](const auto&) { return true; };
 
 void Unsettled::OnSent(ControlMessage& message) {
   if (std::holds_alternative<JoinMessage>(message)) return;
+  if (std::holds_alternative<ViewReportMessage>(message)) return;
   if (const auto* recalled = std::get_if<RecalledMessage>(&message)) {
     last_order_ = std::min(last_order_, recalled->first - 1);
     return;
@@ -40,6 +41,14 @@ bool Unsettled::OnReceived(const ControlMessage& message) {
         messages_, [&](const OrderDoneMessage& done) { return done.order < order->settled; });
     if (order->number <= last_order_) return false;
     last_order_ = order->number;
+  } else if (const auto* begins = std::get_if<ViewBeginsMessage>(&message)) {
+    if (begins->view <= view_) return false;
+    view_ = begins->view;
+    // The scheduler has written down what was done before, and sends the other orders again.
+    Erase<OrderDoneMessage>(messages_, kAny);
+    Erase<KvPutMessage>(messages_, kAny);
+    Erase<KvGetMessage>(messages_, kAny);
+    last_order_ = 0;
   } else if (const auto* value = std::get_if<KvValueMessage>(&message)) {
     Erase<KvGetMessage>(messages_, [&](const KvGetMessage& get) { return get.key == value->key; });
   } else if (const auto* split = std::get_if<SplitMessage>(&message)) {

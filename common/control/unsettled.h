@@ -2,11 +2,13 @@
 // knows only what was on its disk, and asks every process to begin a new session, in which it hears
 // all of this again. Reports are therefore states: to hear one twice, or late, does no harm.
 //
-//   DataReady, Ready, KvPut, Failed, Leaving    kept to the end
-//   OrderDone                                   until all have done it (OrderMessage::settled)
+//   DataReady, Ready, Failed, Leaving           kept to the end
+//   KvPut                                       until the next view
+//   OrderDone                                   until all have done it (OrderMessage::settled), or
+//                                               the next view
 //   RowsWritten, SplitRequest                   until the next one
 //   KvGet, SplitRequest                         until the answer
-//   Recalled                                    not at all: the scheduler asks again
+//   Recalled, ViewReport                        not at all: the scheduler asks again
 #pragma once
 
 #include <deque>
@@ -28,6 +30,7 @@ class Unsettled {
  private:
   std::deque<ControlMessage> messages_;
   uint64_t last_order_ = 0, last_request_ = 0;
+  ViewNumber view_;  // The last one that has begun.
   bool started_ = false;
 };
 

@@ -34,6 +34,7 @@ Job::Job(const JobOptions& options, JobEnvironment& environment, JobRecord recor
       members_(NeedsOf(options.job, record_.run), record_.members, now),
       orders_(record_.orders),
       context_{options_, environment, record_, members_, orders_, out_},
+      views_(context_),
       rendezvous_(record_.rendezvous),
       admission_(context_),
       start_(context_, now),
@@ -132,6 +133,9 @@ Status Job::TryAdvance(TimePoint now) {
   DT_TRY_STATUS(start_.Advance(now));
   if (phase() != JobPhase::kRunning) return OkStatus();
   if (!training_ && !evaluation_) BeginRun(now);
+  DT_TRY(const bool begun, views_.Settle(now));
+  if (begun) training_->OnView(record_.views.step);
+  if (views_.forming()) return OkStatus();
   while (std::optional<OrderTracker::Completed> done = orders_.TakeCompleted()) {
     DT_TRY_STATUS(Complete(now, *std::move(done)));
   }
@@ -253,6 +257,10 @@ Status Job::Drain(TimePoint now, ProcessId server) {
 
 void Job::Lose(TimePoint now, const ServerRecovery::Loss& loss) {
   const Member& lost = *members_.Find(loss.id);
+  if (lost.role() == Role::kWorker) {
+    const Status cannot = views_.CheckLoss(lost);
+    return cannot.ok() ? LoseWorker(now, lost, loss.how) : FailLost(now, lost, loss.how);
+  }
   if (Remove(now, lost, loss.how)) {
     JoinOrphans(now);
   } else if (loss.may_return) {
@@ -260,6 +268,19 @@ void Job::Lose(TimePoint now, const ServerRecovery::Loss& loss) {
   } else {
     FailLost(now, lost, loss.how);
   }
+}
+
+// The next view is formed without it.
+void Job::LoseWorker(TimePoint now, const Member& worker, const std::string& how) {
+  const ProcessId id = worker.id;
+  const std::string why = fmt::format("{} {}", worker.Name(), how);
+  record_.gone.push_back({worker.incarnation(), why});
+  DismissIfGone(worker.incarnation());
+  out_.AddEvent(now, "worker_lost", {{"id", int64_t{id.value()}}, {"how", how}});
+  LogWarn("job.goes_on_without_worker", {{"why", why}});
+  views_.Without(now, id);
+  training_->OnWorkerLost(id);
+  members_.Remove(id);
 }
 
 bool Job::Remove(TimePoint now, const Member& server, const std::string& how) {
@@ -279,6 +300,7 @@ bool Job::Remove(TimePoint now, const Member& server, const std::string& how) {
     LogWarn("job.goes_on_without_server", {{"why", why}, {"map", next.version.value()}});
     members_.Remove(id);
     orders_.Remove(id);
+    views_.OnServerGone(id);
   }
   if (changed) SetMap(context_, std::move(next));
   if (!training_ || !(gone || changed)) return gone;
@@ -295,7 +317,7 @@ void Job::JoinOrphans(TimePoint now) {
 }
 
 bool Job::DismissIfGone(Incarnation from) {
-  const auto gone = std::ranges::find(record_.gone, from, &GoneServer::incarnation);
+  const auto gone = std::ranges::find(record_.gone, from, &GoneProcess::incarnation);
   if (gone == record_.gone.end()) return false;
   if (gone->drained) {
     out_.Send(from, StopMessage{});
@@ -349,6 +371,8 @@ void Job::SendState(const Member& to) {
   if (committed && to.role() == Role::kServer) out_.Send(to, *training_->record().committed);
   SendStart(context_, to);
   out_.Send(to, MapChangedMessage{record_.map});
+  views_.SendTo(to);
+  if (to.role() == Role::kWorker && views_.forming()) return;
   for (OrderMessage& order : orders_.OutTo(to.id)) out_.Send(to, std::move(order));
   if (const auto recall = orders_.RecallTo(to.id)) out_.Send(to, *recall);
 }

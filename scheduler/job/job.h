@@ -19,6 +19,7 @@
 #include "scheduler/job/shard_moves.h"
 #include "scheduler/job/totals.h"
 #include "scheduler/job/training_run.h"
+#include "scheduler/job/worker_views.h"
 
 namespace dt::scheduler {
 
@@ -100,6 +101,8 @@ class Job {
   Status CheckLateJoin(const JoinMessage& join) const;
   // Nothing, or why shards may not change servers.
   Status CheckMoves() const;
+  // The job goes on without the worker.
+  void LoseWorker(TimePoint now, const Member& worker, const std::string& how);
   void FailLost(TimePoint now, const Member& member, const std::string& how);
   void End(TimePoint now, Status outcome);
   void Send(const std::vector<Rendezvous::Answer>& answers);
@@ -119,6 +122,7 @@ class Job {
   Membership members_;
   OrderTracker orders_;
   JobContext context_;
+  WorkerViews views_;
   Rendezvous rendezvous_;
   Admission admission_;
   JobStart start_;

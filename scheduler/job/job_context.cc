@@ -6,16 +6,24 @@
 
 namespace dt::scheduler {
 
-std::vector<ProcessId> IdsOf(const Membership& members, Audience audience) {
-  std::vector<ProcessId> ids;
-  for (const Member* worker : members.OfRole(Role::kWorker)) ids.push_back(worker->id);
+std::vector<ProcessId> IdsOf(const JobContext& job, Audience audience) {
+  std::vector<ProcessId> ids = job.record.views.workers;
   if (audience == Audience::kWorkers) return ids;
-  for (const Member* server : members.OfRole(Role::kServer)) ids.push_back(server->id);
+  for (const Member* server : job.members.OfRole(Role::kServer)) ids.push_back(server->id);
   return ids;
 }
 
+std::vector<uint32_t> SliceOwners(const JobContext& job) {
+  const uint64_t teams = job.record.views.workers.size() / std::max(1u, job.record.start.team);
+  const uint64_t slices =
+      job.options.job.train.asynchronous() ? teams : uint64_t{job.options.slices()};
+  std::vector<uint32_t> owners;
+  for (uint64_t k = 0; k < slices; ++k) owners.push_back(static_cast<uint32_t>(k * teams / slices));
+  return owners;
+}
+
 uint64_t Issue(JobContext& job, Order what, Audience to) {
-  const std::vector<ProcessId> ids = IdsOf(job.members, to);
+  const std::vector<ProcessId> ids = IdsOf(job, to);
   const OrderMessage order = job.orders.Issue(std::move(what), ids);
   for (ProcessId id : ids) job.out.Send(*job.members.Find(id), order);
   return order.number;
@@ -31,6 +39,8 @@ void SetMap(JobContext& job, ShardMap map) {
 void SendStart(JobContext& job, const Member& to) {
   StartMessage start = job.record.start;
   start.view.map = job.record.map;
+  start.view.number = job.record.views.number;
+  start.view.workers = job.record.views.workers;
   if (to.role() == Role::kServer) {
     start.plans.clear();
   } else if (start.plans.size() > 1) {

@@ -30,8 +30,11 @@ struct JobContext {
 enum class RunState { kGoing, kFinished, kInterrupted };
 
 enum class Audience { kWorkers, kWorkersAndServers };
-// Workers in order of rank, then servers in order of id.
-std::vector<ProcessId> IdsOf(const Membership& members, Audience audience);
+// The workers of the newest view in order of rank, then servers in order of id.
+std::vector<ProcessId> IdsOf(const JobContext& job, Audience audience);
+// By slice of a step: the team that has it. Each team gets consecutive ones. An asynchronous worker
+// owns one slice of every batch.
+std::vector<uint32_t> SliceOwners(const JobContext& job);
 
 // Sends an order and returns its number.
 uint64_t Issue(JobContext& job, Order what, Audience to);

@@ -8,6 +8,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,8 +54,25 @@ struct TrainingRecord {
   DT_FIELDS(schedule, work, checkpoint, committed, loaded, had_finished, first_step, trained_before)
 };
 
-// A server that the job goes on without.
-struct GoneServer {
+// What a process has reported of the steps before a new view; see ViewReportMessage.
+struct ViewReport {
+  Step step = 0;
+  bool entered = false;
+  DT_FIELDS(step, entered)
+};
+// The newest view of the workers.
+struct ViewsRecord {
+  ViewNumber number;
+  std::vector<ProcessId> workers;  // In rank order.
+  bool forming = false;            // It has not begun.
+  std::set<ProcessId> missing;     // Processes that have not reported.
+  std::map<ProcessId, ViewReport> reports;
+  Step step = 0;  // Once it has begun: the steps that were complete.
+  DT_FIELDS(number, workers, forming, missing, reports, step)
+};
+
+// A process that the job goes on without.
+struct GoneProcess {
   Incarnation incarnation;
   std::string why;  // "server 2 (pid 4711 on host7) has not been heard of for 3.1 s"
   bool drained = false;
@@ -70,9 +88,10 @@ struct JobRecord {
   // Description of the data, equal on all workers; set when the first one has read it.
   DataReadyMessage data;
   PlanRecord plan;
-  StartMessage start;            // Slices, shard map and plan, as they were sent to workers.
-  ShardMap map;                  // The present one; that of `start` is the first.
-  std::vector<GoneServer> gone;  // Servers that were removed.
+  StartMessage start;  // Slices, shard map and plan, as they were sent to workers.
+  ShardMap map;        // The present one; that of `start` is the first.
+  ViewsRecord views;
+  std::vector<GoneProcess> gone;  // Processes that were removed.
   OrdersOut orders;
   std::optional<TrainingRecord> training;
   RendezvousRecord rendezvous;
@@ -81,8 +100,8 @@ struct JobRecord {
   std::optional<Totals> totals;    // Set once the Finish order is done.
   std::optional<StopMessage> end;  // How the job has ended.
   std::vector<JobResult::Event> events;
-  DT_FIELDS(term, generation, run, phase, members, data, plan, start, map, gone, orders, training,
-            rendezvous, resumed_from, last_checkpoint, totals, end, events)
+  DT_FIELDS(term, generation, run, phase, members, data, plan, start, map, views, gone, orders,
+            training, rendezvous, resumed_from, last_checkpoint, totals, end, events)
 };
 
 // The bytes of each field of a record, by the field's name, so that only what has changed must be

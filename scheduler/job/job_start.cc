@@ -70,9 +70,9 @@ StartMessage StartOf(const JobContext& job, MadePlan& made) {
   }
   const ClusterConfig& cluster = job.options.job.cluster;
   StartMessage start;
-  start.view = {job.record.generation, ViewNumber(1),
+  start.view = {job.record.generation, job.record.views.number,
                 MakeChains(MapVersion(1), cluster.shards, cluster.replicas, servers),
-                IdsOf(job.members, Audience::kWorkers)};
+                job.record.views.workers};
   start.slices = job.options.slices();
   start.team = static_cast<uint32_t>(made.plans.size());
   start.plans = std::move(made.plans);
@@ -137,6 +137,10 @@ Status JobStart::OnPlanMade(TimePoint now, PlanMade made) {
     job_.out.AddEvent(now, std::move(kind), {{"why", std::move(why)}});
   }
   job_.record.plan = {std::move(plan.model), std::move(plan.explanation), plan.step_seconds};
+  job_.record.views.number = ViewNumber(1);
+  for (const Member* worker : job_.members.OfRole(Role::kWorker)) {
+    job_.record.views.workers.push_back(worker->id);
+  }
   job_.record.start = StartOf(job_, plan);
   job_.record.map = job_.record.start.view.map;
   job_.record.phase = JobPhase::kStarting;

@@ -44,6 +44,7 @@ struct Job::MessageHandler {
   Status operator()(const RowsWrittenMessage& written) {
     return job.training_ ? job.training_->OnRowsWritten(now, from, written) : OkStatus();
   }
+  Status operator()(const ViewReportMessage& report) { return job.views_.OnReport(from, report); }
   Status operator()(const RecalledMessage& answer) {
     return job.training_ ? job.training_->OnRecalled(from, answer) : OkStatus();
   }
@@ -67,6 +68,10 @@ struct Job::MessageHandler {
   }
   Status operator()(const LeavingMessage&) {
     if (job.stopping()) return job.Stopped();
+    if (from.role() == Role::kWorker && job.views_.CheckLoss(from).ok()) {
+      job.LoseWorker(now, from, "was stopped");
+      return OkStatus();
+    }
     if (!job.recovery_.CanReplace(from)) return Unavailable("{} was stopped", from.Name());
     job.recovery_.SetAway(now, from, "was stopped");
     return OkStatus();

@@ -97,7 +97,7 @@ void TrainingRun::RecallOrders() {
   const std::optional<size_t> keep = schedule_.TakeRecall();
   if (!keep.has_value()) return;
   job_.orders.Recall(*keep);
-  for (const ProcessId id : IdsOf(job_.members, Audience::kWorkers)) {
+  for (const ProcessId id : IdsOf(job_, Audience::kWorkers)) {
     job_.out.Send(*job_.members.Find(id), *job_.orders.RecallTo(id));
   }
 }
@@ -106,13 +106,26 @@ Status TrainingRun::OnRecalled(const Member& from, const RecalledMessage& answer
   Result<std::optional<OrderTracker::Recalled>> answered = job_.orders.OnRecalled(from.id, answer);
   if (!answered.ok()) return Prefixed(answered.status(), from.Name());
   if (!answered->has_value()) return OkStatus();
-  const auto& [cancelled, again] = **answered;
+  EndRecall(**answered);
+  return OkStatus();
+}
+
+void TrainingRun::EndRecall(const OrderTracker::Recalled& recalled) {
+  const auto& [cancelled, again] = recalled;
   for (const OrderMessage& order : cancelled) work_.Close(order.number);
   if (!cancelled.empty()) {
     schedule_.OnRecalled(std::get<TrainOrder>(cancelled.front().what).first_step, cancelled.size());
   }
   for (const auto& [id, order] : again) job_.out.Send(*job_.members.Find(id), order);
-  return OkStatus();
+}
+
+void TrainingRun::OnWorkerLost(ProcessId worker) {
+  for (const OrdersOut::Out& out : job_.record.orders.out) {
+    if (out.order.number == record_.checkpoint.order) {
+      checkpoint_.OnWorkerLost(out.outcomes.contains(worker));
+    }
+  }
+  if (const auto recalled = job_.orders.RemoveWorker(worker)) EndRecall(*recalled);
 }
 
 Status TrainingRun::IssueLoad() {
@@ -125,7 +138,7 @@ Status TrainingRun::IssueLoad() {
 Result<Order> TrainingRun::OrderOf(const schedule::Order& next) {
   if (const auto* train = std::get_if<schedule::Train>(&next)) {
     return Order(TrainOrder{train->epoch, train->epoch_first_step, train->first_step,
-                            train->end_step, train->lr_scale, SliceOwners()});
+                            train->end_step, train->lr_scale, SliceOwners(job_)});
   }
   if (const auto* evaluate = std::get_if<schedule::Evaluate>(&next)) {
     return Order(
@@ -140,16 +153,6 @@ Result<Order> TrainingRun::OrderOf(const schedule::Order& next) {
     return LoadInNextGeneration(job_, restore->step, std::move(folder));
   }
   return Order(FinishOrder{});
-}
-
-// Divides the slices evenly; each team gets consecutive ones. An asynchronous worker owns one
-// slice of every batch.
-std::vector<uint32_t> TrainingRun::SliceOwners() const {
-  const uint64_t teams = WorkersOf(job_) / std::max(1u, job_.record.start.team);
-  const uint64_t slices = asynchronous() ? teams : job_.options.slices();
-  std::vector<uint32_t> owners;
-  for (uint64_t k = 0; k < slices; ++k) owners.push_back(static_cast<uint32_t>(k * teams / slices));
-  return owners;
 }
 
 // ------------------------------------------------------------ results back

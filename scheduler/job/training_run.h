@@ -32,6 +32,10 @@ class TrainingRun {
   Status OnReplaced(TimePoint now, const Member& server);
   // See CheckpointCommit::OnRemoved.
   Status OnRemoved(TimePoint now, ProcessId server, bool gone);
+  // The job goes on without a worker, of which nothing is expected any more.
+  void OnWorkerLost(ProcessId worker);
+  // See CheckpointCommit::OnView.
+  void OnView(Step step) { checkpoint_.OnView(step); }
   // Asks for a checkpoint if the server's log is too long, since a checkpoint shortens the log.
   void OnReport(TimePoint now, const Member& from, const HeartbeatMessage& report);
   void Tick(TimePoint now) { pace_.Update(now, StepsDone(schedule_, ReportedStep())); }
@@ -59,8 +63,8 @@ class TrainingRun {
   Step ReportedStep() const;
   Status IssueLoad();
   void RecallOrders();
+  void EndRecall(const OrderTracker::Recalled& recalled);
   Result<Order> OrderOf(const schedule::Order& next);
-  std::vector<uint32_t> SliceOwners() const;
   Status OnTrained(TimePoint now, OrderTracker::Completed done);
   Status OnEvaluated(TimePoint now, OrderTracker::Completed done);
   void OnLoaded(TimePoint now, const LoadOrder& load);

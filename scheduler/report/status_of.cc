@@ -131,7 +131,7 @@ void AddChains(const Job& job, JobStatus& to) {
     shards.by_members.resize(std::max(shards.by_members.size(), chain.members.size() + 1));
     ++shards.by_members[chain.members.size()];
   }
-  for (const GoneServer& gone : job.record().gone) {
+  for (const GoneProcess& gone : job.record().gone) {
     if (!gone.drained) shards.lost.push_back(gone.why);
   }
   shards.copies = CopiesOf(map, job.membership());

@@ -143,6 +143,22 @@ class Cut : public ExecutorCommand {
   const Step step_;
 };
 
+class NewView : public ExecutorCommand {
+ public:
+  NewView(ViewNumber number, std::vector<ProcessId> workers)
+      : number_(number), workers_(std::move(workers)) {}
+
+  std::optional<ExecutorAnswer> Work(TimePoint, ExecutorState& state) override {
+    if (state.shards() == nullptr) return {{Internal("a view before the start of the job")}};
+    state.shards()->SetView(number_, workers_);
+    return ExecutorAnswer{.status = OkStatus(), .complete = state.shards()->KnownComplete()};
+  }
+
+ private:
+  const ViewNumber number_;
+  const std::vector<ProcessId> workers_;
+};
+
 CopySum SumOf(ShardId shard, std::span<const TableReport> tables) {
   CopySum sum{.shard = shard};
   for (const TableReport& table : tables) {
@@ -206,6 +222,10 @@ std::unique_ptr<ExecutorCommand> LoadCommand(std::string folder, Step step, Gene
 }
 
 std::unique_ptr<ExecutorCommand> CutCommand(Step step) { return std::make_unique<Cut>(step); }
+
+std::unique_ptr<ExecutorCommand> NewViewCommand(ViewNumber number, std::vector<ProcessId> workers) {
+  return std::make_unique<NewView>(number, std::move(workers));
+}
 
 std::unique_ptr<ExecutorCommand> ReportCommand() { return std::make_unique<Report>(); }
 

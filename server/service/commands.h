@@ -21,6 +21,7 @@ struct ExecutorAnswer {
   std::vector<TableReport> tables = {};  // For Report: of the shards whose chains end here.
   std::vector<CopySum> copies = {};      // For Report: of all shards with other members.
   MapVersion map = {};                   // For Report: the map by which they are told apart.
+  Step complete = 0;                     // For NewView: ShardSet::KnownComplete.
   uint64_t first_segment = 0;            // For Begin, Load and Cut: the log's; 0: there is no log.
 };
 
@@ -43,6 +44,8 @@ std::unique_ptr<ExecutorCommand> BeginCommand(ShardSetOptions shards, DiskTierOp
 // not applied within `timeout`.
 std::unique_ptr<ExecutorCommand> SaveCommand(Step step, CheckpointLocation location,
                                              Duration timeout);
+// From now on the workers are those of this view.
+std::unique_ptr<ExecutorCommand> NewViewCommand(ViewNumber number, std::vector<ProcessId> workers);
 // Loads the rows of a checkpoint.
 std::unique_ptr<ExecutorCommand> LoadCommand(std::string folder, Step step, Generation generation);
 // Removes from the log what came before the cut of the checkpoint of `step`, which is complete.

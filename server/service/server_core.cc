@@ -50,6 +50,7 @@ void ServerCore::Advance(TimePoint now) {
 Status ServerCore::Handle(TimePoint now, ControlMessage message) {
   if (const auto* start = std::get_if<StartMessage>(&message)) return Start(*start);
   if (const auto* order = std::get_if<OrderMessage>(&message)) return CarryOut(now, *order);
+  if (const auto* next = std::get_if<NewViewMessage>(&message)) return BeginView(next->view);
   if (const auto* kept = std::get_if<CheckpointCommittedMessage>(&message)) return Cut(*kept);
   LogWarn("server.unexpected_message", {{"message", NameOf(message)}});
   return OkStatus();
@@ -130,6 +131,20 @@ Status ServerCore::Start(const StartMessage& given) {
                                       {"shards_of_job", shards},
                                       {"tables", tables_.size()}});
            outgoing_.push_back(ReadyMessage{});
+           return OkStatus();
+         });
+  return OkStatus();
+}
+
+Status ServerCore::BeginView(const View& view) {
+  AskAll([&](uint32_t) { return NewViewCommand(view.number, view.workers); },
+         [this, number = view.number](TimePoint, const Answers& answers) -> Status {
+           ViewReportMessage report{.view = number};
+           for (const ExecutorAnswer& answer : answers) {
+             report.step = std::max(report.step, answer.complete);
+           }
+           LogInfo("server.view", {{"view", number.value()}, {"complete", report.step}});
+           outgoing_.push_back(report);
            return OkStatus();
          });
   return OkStatus();

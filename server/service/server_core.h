@@ -69,6 +69,7 @@ class ServerCore {
   Status Handle(TimePoint now, ControlMessage message);
   void AskAll(const MakeCommand& command, Then then);
   Status Start(const StartMessage& start);
+  Status BeginView(const View& view);
   Status CarryOut(TimePoint now, const OrderMessage& order);
   Status Save(TimePoint now, uint64_t order, const SaveOrder& save);
   Status Load(uint64_t order, const LoadOrder& load);

@@ -54,6 +54,11 @@ class ShardSet {
   // Otherwise a part may be taken, and the same push must come again. REQUIRES: CheckKeys and
   // CheckSlices were OK.
   Status Push(PushRequest request, std::span<const ShardId> refused = {});
+  // The workers are those of a newer view: requests of older ones are refused from now on.
+  void SetView(ViewNumber number, std::vector<ProcessId> workers);
+  // As many steps are known here to be complete.
+  Step KnownComplete() const;
+
   // Called when every step before `step` is complete on all workers: applies what is held, on the
   // shards whose heads are here.
   void Advance(Step step);

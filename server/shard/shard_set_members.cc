@@ -25,6 +25,21 @@ void ShardSet::SetMap(ShardMap map) {
   ++changes_;
 }
 
+void ShardSet::SetView(ViewNumber number, std::vector<ProcessId> workers) {
+  if (number <= options_.view.number) return;
+  options_.view.number = number;
+  options_.view.workers = std::move(workers);
+  ++changes_;
+}
+
+Step ShardSet::KnownComplete() const {
+  Step known = complete_;
+  for (const Shard& shard : shards_) {
+    if (!shard.place().syncing) known = std::max(known, shard.now());
+  }
+  return known;
+}
+
 bool ShardSet::IsMember(ShardId shard) const {
   const Shard* const here = Find(shard);
   return here != nullptr && !here->place().syncing;

@@ -149,6 +149,14 @@ class Chains : public ::testing::Test {
   Json result_;
 };
 
+// Whether all threads of a process have ended, so that its parent hears of it.
+bool HasEnded(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/status", pid));
+  const std::string status{std::istreambuf_iterator<char>(file), {}};
+  return status.empty() || (status.find("State:\tZ") != std::string::npos &&
+                            status.find("Threads:\t1\n") != std::string::npos);
+}
+
 // The longest time in which no step was trained.
 double LongestGap(const Json& result) {
   double before = 0, longest = 0;
@@ -295,8 +303,9 @@ class LoggedChains : public Chains {
   void KillAll(const std::vector<uint32_t>& servers, const std::function<void()>& meanwhile) {
     launch_->Signal(SIGSTOP);
     for (const uint32_t server : servers) {
+      const pid_t pid = PidOf(server);
       KillServer(server);
-      ASSERT_TRUE(Eventually([&] { return PidOf(server) < 0; })) << "it does not die";
+      ASSERT_TRUE(Eventually([&] { return HasEnded(pid); })) << "it does not die";
     }
     meanwhile();
     launch_->Signal(SIGCONT);

@@ -19,6 +19,9 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 using Arguments = std::vector<std::string>;
 
+// Of several workers the job goes on without one; see views_test.cc.
+const Arguments kOneWorker = {"--set", "cluster.workers=1"};
+
 class Faults : public ::testing::Test {
  protected:
   // Starts a job that would train for minutes, and waits until it trains. All of its processes have
@@ -88,7 +91,7 @@ class Faults : public ::testing::Test {
 };
 
 TEST_F(Faults, AKilledWorkerEndsTheJobAndIsNamed) {
-  StartTraining("kill-worker");
+  StartTraining("kill-worker", kOneWorker);
   KillAndExpectSentence("worker");
 }
 
@@ -109,7 +112,8 @@ TEST_F(Faults, TheLastLinesOfALostProcessAreShown) {
 }
 
 TEST_F(Faults, EveryLineOfALogInJsonIsJsonToTheLast) {
-  StartTraining("json", {"--set", "observe.log=json", "--log-level", "info"});
+  StartTraining("json",
+                {"--set", "observe.log=json", "--log-level", "info", "--set", "cluster.workers=1"});
   const pid_t pid = PidOf("worker");
   ASSERT_GT(pid, 0);
   kill(pid, SIGKILL);
@@ -158,7 +162,7 @@ TEST_F(Faults, AKilledLauncherLeavesNoProcess) {
 }
 
 TEST_F(Faults, AStoppedWorkerIsLostAfterItsLease) {
-  StartTraining("pause-worker", {"--set", "cluster.lease=3s"});
+  StartTraining("pause-worker", {"--set", "cluster.lease=3s", "--set", "cluster.workers=1"});
   const pid_t pid = PidOf("worker");
   ASSERT_GT(pid, 0);
   kill(pid, SIGSTOP);

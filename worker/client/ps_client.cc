@@ -94,6 +94,11 @@ void PsClient::TellUnreachable(bool waiting, std::vector<ProcessId> unreachable)
   options_.unreachable(told_waiting_, told_unreachable_);
 }
 
+void PsClient::BeginView(ViewNumber number) {
+  book_.BeginView(number);
+  TellUnreachable(false, {});
+}
+
 void PsClient::BeginPull(const LookupPlan& plan, Step step, PullMode mode) {
   TakeMap();
   book_.BeginPull(options_.clock->Now(), plan, step, mode);

@@ -38,6 +38,8 @@ class PsClient {
 
   // Sets the generation of every message from now on.
   void SetGeneration(Generation generation) { book_.SetGeneration(generation); }
+  // Gives up all requests under way; later ones belong to this view.
+  void BeginView(ViewNumber number);
   uint32_t shards() const { return book_.routes().map().shards(); }
 
   // REQUIRES: no pull of this plan is under way; pulls of other plans may be. `plan` must not move

@@ -24,6 +24,13 @@ RequestBook::RequestBook(const View& view, Options options)
   }
 }
 
+// Answers to what is given up count for nothing: their numbers are not given again.
+void RequestBook::BeginView(ViewNumber number) {
+  stamp_.view = number;
+  requests_.clear();
+  watch_ = AnswerWatch(options_.lease);
+}
+
 // ------------------------------------------------------------ making requests
 
 void RequestBook::Begin(TimePoint now, Request request) {

@@ -69,6 +69,8 @@ class RequestBook {
   const Routes& routes() const { return routes_; }
   // Sets the generation of every message from now on.
   void SetGeneration(Generation generation) { stamp_.generation = generation; }
+  // Gives up all requests; later ones belong to this view.
+  void BeginView(ViewNumber number);
   // Some rows are on a server's disk, so announcing pulls beforehand helps.
   bool prefetch_helps() const { return prefetch_helps_; }
 

@@ -173,7 +173,7 @@ void Engine::FindLastForPush() {
 }
 
 Status Engine::FetchParameters() {
-  DT_TRY_STATUS(EndPasses());
+  if (!abandoned_) DT_TRY_STATUS(EndPasses());
   return copies_->Fetch();
 }
 
@@ -206,10 +206,13 @@ Status Engine::EndPasses() {
   return OkStatus();
 }
 
-// Other workers may never send what the stream of communication waits for.
+// Other workers may never send what the stream of communication waits for. An update that has begun
+// ends first, so that it is made as a whole.
 void Engine::Abandon() {
+  if (updating_) EndPass(0).IgnoreError();
   team_.mesh->Cancel();
   streams_->Abandon();
+  abandoned_ = true;
 }
 
 Status Engine::Bind(Lane& lane, const LookupPlan& slice, LookupFor purpose) {

@@ -97,8 +97,9 @@ class Engine {
   // has a ParameterSpec::pushed.
   std::span<const float> pushed(size_t parameter) const;
   // After an error of the engine or of what feeds it: returns when nothing that was started runs
-  // any more, so that slices and rows may go. Afterwards the engine can only be destroyed, and its
-  // team is of no use.
+  // any more, so that slices and rows may go. An update that was started is made as a whole.
+  // Afterwards parameters can be fetched, and the engine can only be destroyed; its team is of no
+  // use.
   void Abandon();
   // By loss: its mean over the samples of the step exchanged last, equal on all ranks. Valid until
   // the next exchange.
@@ -157,6 +158,7 @@ class Engine {
   size_t own_slices_ = 0;       // Own slices of the step that have not begun.
   bool joins_started_ = false;  // True once the joins of the step may run.
   bool updating_ = false;       // The update runs on the first lane.
+  bool abandoned_ = false;
   std::vector<std::span<const float>> outputs_;
 };
 

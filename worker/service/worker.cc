@@ -9,6 +9,11 @@
 namespace dt::worker {
 namespace {
 
+// Begins the keys by which the workers of a view find each other.
+std::string PrefixOf(std::string_view what, const View& view) {
+  return fmt::format("{}/{}/{}", what, view.generation.value(), view.number.value());
+}
+
 class WorkerRole : public Worker {
  public:
   WorkerRole(const WorkerOptions& options, std::unique_ptr<LatestMap> maps,
@@ -24,12 +29,12 @@ class WorkerRole : public Worker {
       return ConnectMesh(rendezvous, {.rank = rank,
                                       .size = static_cast<uint32_t>(view.workers.size()),
                                       .host = options_.host,
-                                      .prefix = fmt::format("mesh/{}", view.generation.value()),
+                                      .prefix = PrefixOf("mesh", view),
                                       .limits = limits});
     };
     const auto connect_cards = [this](const View& view, uint32_t rank, const MeshLimits& limits) {
-      const std::string prefix = fmt::format("cards/{}", view.generation.value());
-      return [=, this](std::span<const RankGroup> groups, CudaAccelerator& card) {
+      return [=, this, prefix = PrefixOf("cards", view)](std::span<const RankGroup> groups,
+                                                         CudaAccelerator& card) {
         ControlRendezvous rendezvous(*link_);
         return ConnectNccl(groups, {.card = card,
                                     .rank = rank,

@@ -27,7 +27,8 @@ constexpr Duration kTimeout = seconds(60);
 // again after kResendToReturning.
 constexpr Duration kRecovery = std::chrono::minutes(15);
 constexpr Duration kResendToReturning = seconds(1);
-constexpr Duration kVerdictMax = seconds(8);  // The scheduler has this long to say who is lost.
+// The scheduler needs so many leases to say who is lost, when it is there.
+constexpr int kVerdictLeases = 3;
 
 uint64_t Combined(uint64_t fingerprint, uint64_t next) {
   return MixBits(fingerprint ^ next) + next;
@@ -45,7 +46,6 @@ class WorkerCore {
     stop_ = stop;
     const Status worked = Work();
     trace_.Finish();
-    if (PeerMayBeLost()) AwaitVerdict();
     return EndRole(parts_.link, worked, stop);
   }
 
@@ -56,29 +56,40 @@ class WorkerCore {
     DT_TRY_STATUS(OpenData());
     parts_.link.Send(DataReady());
     return RunRole(parts_.link,
-                   {.turn = [this] { return Interrupted(); },
+                   {.turn = [this] { return Ended(); },
                     .until_next_turn = [] { return kPoll; },
                     .take = [this](const ControlMessage& message) { return Take(message); }});
   }
 
   Status Take(const ControlMessage& message) {
     if (const auto* start = std::get_if<StartMessage>(&message)) {
-      DT_TRY_STATUS(Start(*start));
+      if (Status status = Start(*start); !status.ok()) {
+        return PeerMayBeLost() ? ChangeView(status) : status;
+      }
       parts_.link.Send(ReadyMessage{});
     } else if (const auto* order = std::get_if<OrderMessage>(&message)) {
       DT_TRY_STATUS(CarryOut(*order));
+    } else if (const auto* next = std::get_if<NewViewMessage>(&message)) {
+      if (next->view.number <= view_) return OkStatus();
+      return ChangeView(Cancelled("the scheduler has left a view unfinished"), next->view);
     } else {
       LogWarn("worker.unexpected_message", {{"message", NameOf(message)}});
     }
     return OkStatus();
   }
 
-  Status Interrupted() const {
+  Status Ended() const {
     if (stop_.stop_requested()) return Cancelled("stopped on request");
     if (!parts_.link.ended()) return OkStatus();
     const Status end = parts_.link.end_status();
     return end.ok() ? Cancelled("the job is complete") : end;
   }
+  // Why every wait is to end: also as the workers change.
+  Status Interrupted() const {
+    DT_TRY_STATUS(Ended());
+    return ViewIsOld() ? Cancelled("the workers of the job change") : OkStatus();
+  }
+  bool ViewIsOld() const { return parts_.link.newest_view() > view_; }
 
   bool WaitsForServers() const {
     const bool log = options_.job.checkpoint.durability == Durability::kLog;
@@ -93,12 +104,69 @@ class WorkerCore {
   // The mesh notices a lost worker at once, the scheduler after its lease; but only the scheduler
   // knows which one it is.
   bool PeerMayBeLost() const { return connecting_ || (team_ && team_->communicator->broken()); }
-  void AwaitVerdict() {
-    const TimePoint deadline =
-        parts_.clock.Now() + std::min<Duration>(kVerdictMax, 2 * parts_.link.welcome().lease);
-    while (Interrupted().ok() && parts_.clock.Now() < deadline) {
-      parts_.link.Receive(kPoll).IgnoreError();  // Orders are of no use any more.
+
+  // ---------------------------------------------------------- views
+
+  // Gives up what is at hand, and goes on in the view that the scheduler forms, which may not be
+  // announced yet. `why` is returned if none is in time.
+  Status ChangeView(Status why, std::optional<View> next = {}) {
+    const TimePoint deadline = parts_.clock.Now() + options_.job.cluster.scheduler_outage +
+                               kVerdictLeases * parts_.link.welcome().lease;
+    if (next) Report(*next);
+    for (;;) {
+      DT_TRY_STATUS(Ended());
+      if (!next && parts_.clock.Now() >= deadline) return why;
+      Result<ControlMessage> message = parts_.link.Receive(kPoll);
+      if (message.status().code() == StatusCode::kDeadlineExceeded) continue;
+      DT_TRY_STATUS(message.status());
+      auto* const announced = std::get_if<NewViewMessage>(&*message);
+      if (announced != nullptr && announced->view.number > view_) {
+        next = std::move(announced->view);
+        Report(*next);
+      }
+      const auto* const begins = std::get_if<ViewBeginsMessage>(&*message);
+      if (begins == nullptr || !next || begins->view != next->number) continue;
+      view_ = next->number;
+      Status status = LeaveView(begins->step);
+      if (status.ok()) status = EnterView(*next);
+      if (status.ok() || !(ViewIsOld() || PeerMayBeLost())) return status;
+      why = std::move(status);  // Another one is lost.
+      next.reset();
     }
+  }
+
+  void Report(const View& next) {
+    parts_.link.Send(ViewReportMessage{next.number, progress_.step, progress_.entered.has_value()});
+  }
+
+  // Keeps the values; everything else is of the old view.
+  Status LeaveView(Step complete) {
+    client_->BeginView(view_);
+    if (trainer_ == nullptr) return OkStatus();
+    DT_TRY_STATUS(trainer_->Settle(complete));
+    DT_TRY_STATUS(engine_->FetchParameters());
+    plan_ = engine_->plan();
+    values_ = std::move(engine_->parameters().arrays());
+    trainer_.reset();
+    engine_.reset();
+    team_.reset();
+    return OkStatus();
+  }
+
+  Status EnterView(const View& view) {
+    DT_TRY_STATUS(Connect(view, plan_.devices));
+    DT_TRY_STATUS(OpenEngine(plan_));
+    Parameters& parameters = engine_->parameters();
+    for (size_t i = 0; i < values_.size(); ++i) {
+      std::ranges::copy(values_[i].values, parameters.arrays()[i].values.begin());
+    }
+    values_.clear();
+    OpenTrainer(view);
+    LogInfo("worker.view", {{"view", view.number.value()},
+                            {"rank", rank_},
+                            {"workers", view.workers.size()},
+                            {"step", progress_.step}});
+    return OkStatus();
   }
 
   // ---------------------------------------------------------- before the first order
@@ -136,14 +204,17 @@ class WorkerCore {
   Status OpenEngine(Plan plan) {
     const bool on_accelerator = std::ranges::any_of(
         plan.graph.values, [](const Value& value) { return value.device == Device::kGpu; });
-    Accelerator* accelerator = options_.accelerator;
+    Accelerator* accelerator =
+        options_.accelerator != nullptr ? options_.accelerator : accelerator_.get();
     if (on_accelerator && accelerator == nullptr) {
       DT_TRY(accelerator_, OpenAccelerator(options_.job.cluster, [this] {
                return options_.skip_delays.stop_requested() || !Interrupted().ok();
              }));
       accelerator = accelerator_.get();
     }
-    DT_TRY(tables_, WorkerTables::Create(plan, options_.job, accelerator));
+    if (tables_ == nullptr) {
+      DT_TRY(tables_, WorkerTables::Create(plan, options_.job, accelerator));
+    }
     const Engine::Options options{.pool = pool_,
                                   .accelerator = accelerator,
                                   .tables = tables_.get(),
@@ -165,6 +236,7 @@ class WorkerCore {
 
   Status Start(const StartMessage& start) {
     DT_TRY(Plan plan, PlanIn(start));
+    view_ = start.view.number;
     DT_TRY_STATUS(Connect(start.view, plan.devices));
     DT_TRY_STATUS(OpenEngine(std::move(plan)));
     DT_TRY(client_,
@@ -176,11 +248,20 @@ class WorkerCore {
                 .newer_map = [this](MapVersion version) { return parts_.maps.NewerThan(version); },
                 .unreachable =
                     [this](bool waiting, const std::vector<ProcessId>& servers) {
-                      progress_.waiting = waiting;
-                      progress_.unreachable = servers;
-                      parts_.link.SetProgress(progress_);
+                      heartbeat_.waiting = waiting;
+                      heartbeat_.unreachable = servers;
+                      parts_.link.SetProgress(heartbeat_);
                     },
                 .clock = &parts_.clock}));
+    OpenTrainer(start.view);
+    LogInfo("worker.started", {{"rank", rank_},
+                               {"workers", start.view.workers.size()},
+                               {"train_rows", data_.train->rows()},
+                               {"dense_bytes", engine_->parameters().bytes()}});
+    return OkStatus();
+  }
+
+  void OpenTrainer(const View& view) {
     std::function<Result<SplitMessage>()> next_split;
     if (options_.job.train.staleness == kUnboundedStaleness) {
       next_split = [this] { return NextSplit(); };
@@ -195,24 +276,21 @@ class WorkerCore {
                          .self = parts_.link.welcome().id,
                          .predictions_path = options_.predictions_path,
                          .rank = rank_,
-                         .ranks = static_cast<uint32_t>(start.view.workers.size()),
+                         .ranks = static_cast<uint32_t>(view.workers.size()),
+                         .progress = progress_,
+                         .order = order_,
                          .next_split = std::move(next_split),
                          .interrupted = [this] { return Interrupted(); },
-                         .progress =
+                         .report =
                              [this](Step step, uint64_t samples) {
-                               progress_.step = step;
-                               progress_.samples = samples_before_ + samples;
-                               tables_->PutSizes(progress_.tables);
-                               parts_.link.SetProgress(progress_);
+                               heartbeat_.step = step;
+                               heartbeat_.samples = samples_before_ + samples;
+                               tables_->PutSizes(heartbeat_.tables);
+                               parts_.link.SetProgress(heartbeat_);
                                trace_.StepsDone(step);
                              },
                          .timeline = trace_.timeline(),
                          .clock = &parts_.clock});
-    LogInfo("worker.started", {{"rank", rank_},
-                               {"workers", start.view.workers.size()},
-                               {"train_rows", data_.train->rows()},
-                               {"dense_bytes", engine_->parameters().bytes()}});
-    return OkStatus();
   }
 
   RequestBook::Options RequestOptions() {
@@ -262,17 +340,23 @@ class WorkerCore {
 
   Status CarryOut(const OrderMessage& order) {
     if (trainer_ == nullptr) return Internal("the scheduler gave an order before the start");
-    order_ = order.number;
+    if (order_.number != order.number) order_ = {.number = order.number};
     OrderDoneMessage done{.order = order.number, .result = {}};
-    DT_TRY_STATUS(std::visit([&](const auto& what) { return Do(what, done); }, order.what));
-    parts_.link.Send(std::move(done));
-    return OkStatus();
+    Status status = std::visit([&](const auto& what) { return Do(what, done); }, order.what);
+    if (status.ok()) {
+      parts_.link.Send(std::move(done));
+      return status;
+    }
+    // A server that knows of a newer view refuses what belongs to this one.
+    const bool refused = status.code() == StatusCode::kFailedPrecondition;
+    if (!ViewIsOld() && !PeerMayBeLost() && !refused) return status;
+    return ChangeView(std::move(status));
   }
 
   // Called on the reader's thread, which lives within one order.
   Result<SplitMessage> NextSplit() {
     for (;;) {
-      Result<SplitMessage> split = parts_.link.NextSplit(order_, kPoll);
+      Result<SplitMessage> split = parts_.link.NextSplit(order_.number, kPoll);
       if (split.status().code() != StatusCode::kDeadlineExceeded) return split;
       DT_TRY_STATUS(Interrupted());
     }
@@ -317,6 +401,7 @@ class WorkerCore {
                                        : parameters.Load(order.folder));
       DT_TRY_STATUS(tables_->Load(order.folder, order.step));
     }
+    progress_ = {.step = order.step};
     trainer_->ForgetRows();
     client_->SetGeneration(order.generation);
     done.result = LoadDone{};
@@ -343,6 +428,14 @@ class WorkerCore {
   Datasets data_;
   StepTrace trace_;  // Used by everything below.
 
+  // Outlive views.
+  TrainProgress progress_;
+  OrderProgress order_;  // Of the current order.
+  ViewNumber view_;
+  // From one view to the next.
+  Plan plan_;
+  std::vector<Parameters::Array> values_;
+
   // Set by Start. Each object uses those before it.
   uint32_t rank_ = 0;
   bool connecting_ = false;  // To the other workers, at this moment.
@@ -353,9 +446,8 @@ class WorkerCore {
   std::unique_ptr<Engine> other_engine_;  // See Trainer::Options; null: none.
   std::unique_ptr<PsClient> client_;
   std::unique_ptr<Trainer> trainer_;
-  uint64_t order_ = 0;           // The number of the current order.
   uint64_t samples_before_ = 0;  // Trained by orders that have ended.
-  HeartbeatMessage progress_;    // As it was reported last.
+  HeartbeatMessage heartbeat_;   // As it was reported last.
 };
 
 }  // namespace

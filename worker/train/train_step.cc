@@ -91,18 +91,28 @@ Status OwnSlices(const StepInfo& info, Stages& on) {
 // From now on servers update rows. With overlap, they also get and answer the next pull while the
 // rest of the step runs here.
 Status Complete(const StepInfo& info, Stages& on) {
-  DT_TRY_STATUS(WaitForPushes(info, on));
-  DT_TRY_STATUS(Barrier(info, on));
   DT_TRY_STATUS(Recorded(on.timeline, stage::kComplete, info.step,
                          [&] { return on.client.Complete(info.step); }));
   return on.overlap ? BeginStep(info.step + 1, on) : OkStatus();
 }
 
 // Starts the dense update; without overlap, waits for it.
-Status Update(const StepInfo& info, Stages& on) {
-  const TimelineSpan span(on.timeline, stage::kUpdate, info.step);
-  DT_TRY_STATUS(on.engine.Update(RunInfoOf(info, on.engine, 0)));
+Status Update(const RunInfo& update, Stages& on) {
+  const TimelineSpan span(on.timeline, stage::kUpdate, update.step);
+  DT_TRY_STATUS(on.engine.Update(update));
+  on.progress = {.step = update.step + 1};
   return on.overlap ? OkStatus() : on.engine.FinishUpdate();
+}
+
+// Once all are past the barrier the step is complete, so it is updated here, whatever keeps the next
+// one from beginning.
+Status PassBarrier(const StepInfo& info, Stages& on) {
+  const RunInfo update = RunInfoOf(info, on.engine, 0);
+  on.progress.entered = update;
+  DT_TRY_STATUS(Barrier(info, on));
+  const Status completed = Complete(info, on);
+  const Status updated = Update(update, on);
+  return completed.ok() ? updated : completed;
 }
 
 }  // namespace
@@ -113,16 +123,14 @@ Status TrainStep(const StepInfo& info, Stages& on) {
   const TimelineSpan whole(on.timeline, stage::kStep, info.step);
   on.engine.BeginStep(info.step, info.slice_owner);
   DT_TRY_STATUS(OwnSlices(info, on));
+  DT_TRY_STATUS(WaitForPushes(info, on));
   // When all pushes are acknowledged and everybody has the dense sums, nothing can be missing any
   // more. A single worker does not wait for the sums: if it is lost, nobody is left who could go on
   // with them.
   const bool alone = on.overlap && on.team.all.size() == 1;
   if (alone) DT_TRY_STATUS(Complete(info, on));
   DT_TRY_STATUS(FinishExchange(info, on));
-  if (!on.overlap) DT_TRY_STATUS(Update(info, on));
-  if (!alone) DT_TRY_STATUS(Complete(info, on));
-  if (on.overlap) DT_TRY_STATUS(Update(info, on));
-  return OkStatus();
+  return alone ? Update(RunInfoOf(info, on.engine, 0), on) : PassBarrier(info, on);
 }
 
 }  // namespace dt::worker

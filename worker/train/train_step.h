@@ -8,13 +8,15 @@
 // The exchange begins as the last own slice makes its gradients; see engine.h.
 // Servers apply a step once every rank is past its barrier; no rank pulls for the next step
 // earlier. If a rank dies or fails between any two lines, then either nobody has applied the step,
-// or everybody can. If there is only one rank, nobody is left to do so: with overlap, its barrier
-// and Complete come before FinishExchange, and its loss takes the job back to a checkpoint.
+// and it can be done again from unchanged rows and dense values, or everybody can: who has entered
+// the barrier needs nobody for the rest. TrainProgress tells which of the two. If there is only one
+// rank, nobody is left to do so: with overlap, its barrier and Complete come before FinishExchange,
+// and its loss takes the job back to a checkpoint.
 //
-// Without overlap, a line begins when the one before has ended: pushes are acknowledged first, and
-// the update is done before Complete.
+// Without overlap, a line begins when the one before has ended: pushes are acknowledged first.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "common/base/status.h"
@@ -25,7 +27,15 @@
 
 namespace dt::worker {
 
+// How far a rank has come. Steps that are given up leave it as it was.
+struct TrainProgress {
+  Step step = 0;  // Every step before it is complete, and its update has been made here.
+  // Set from the barrier of `step` on: what its update needs. Nothing else of the step is needed.
+  std::optional<RunInfo> entered = {};
+};
+
 struct Stages {
+  TrainProgress& progress;
   RowPuller& puller;
   PsClient& client;
   Engine& engine;
@@ -44,7 +54,8 @@ struct StepInfo {
 // Sends the pull of the step's first own slice. With overlap, it is called before the first step of
 // an order; for later steps, the step before does it.
 Status BeginStep(Step step, Stages& on);
-// Afterwards the engine has the step's losses.
+// Afterwards the engine has the step's losses. After an error the engine is to be abandoned, unless
+// the barrier was entered.
 Status TrainStep(const StepInfo& info, Stages& on);
 
 }  // namespace dt::worker

@@ -84,7 +84,7 @@ std::function<bool(LookupPlan&)> Trainer::OwnSlices(const TrainOrder& order) con
   const JobConfig& job = options_.job;
   return [order, rows, team = team(), batch_size = options_.engine.plan().batch_size,
           positions = EpochOrder(job.seed, order.epoch, rows, job.data.shuffle_window),
-          step = order.first_step, slice = SliceIndex{0}](LookupPlan& plan) mutable {
+          step = FirstStepOf(order), slice = SliceIndex{0}](LookupPlan& plan) mutable {
     const auto slices = static_cast<uint32_t>(order.slice_owner.size());
     for (;; ++slice) {
       if (slice == slices) {
@@ -121,6 +121,11 @@ TrainDone Trainer::NothingDone(const TrainOrder& order) const {
   return done;
 }
 
+// Steps of the order may have been done in an earlier view.
+Step Trainer::FirstStepOf(const TrainOrder& order) const {
+  return std::max(order.first_step, options_.progress.step);
+}
+
 // A worker that asks for more parts than others counts more steps than the order has; for these,
 // the schedule stays at the order's last step.
 float Trainer::LrScale(const TrainOrder& order, Step step) const {
@@ -134,33 +139,67 @@ Result<TrainDone> Trainer::TrainSynchronous(const TrainOrder& order) {
   const std::unique_ptr<SliceReader> reader =
       OpenReader(*options_.data.train, LookupFor::kTrain, OwnSlices(order));
   RowPuller puller(*reader, options_.client, nullptr, options_.timeline);
-  const bool overlap = options_.job.parallel.overlap;
-  Stages stages{puller,        options_.client, options_.engine,
-                options_.team, overlap,         options_.timeline};
+  Stages stages{.progress = options_.progress,
+                .puller = puller,
+                .client = options_.client,
+                .engine = options_.engine,
+                .team = options_.team,
+                .overlap = options_.job.parallel.overlap,
+                .timeline = options_.timeline};
   Result<TrainDone> done = RunSteps(order, stages);
-  if (!done.ok()) options_.engine.Abandon();  // It computes with rows of the puller.
+  // It computes with rows of the puller.
+  if (!done.ok() && !options_.progress.entered) options_.engine.Abandon();
   return done;
+}
+
+Status Trainer::Settle(Step step) {
+  TrainProgress& progress = options_.progress;
+  if (step <= progress.step) {
+    if (std::exchange(progress.entered, std::nullopt)) options_.engine.Abandon();
+    return OkStatus();
+  }
+  if (step != progress.step + 1 || !progress.entered) {
+    return Internal("{} steps are complete, and this worker has done {}", step, progress.step);
+  }
+  DT_TRY_STATUS(options_.client.Complete(progress.step));
+  DT_TRY_STATUS(options_.engine.Update(*progress.entered));
+  DT_TRY_STATUS(options_.engine.FinishUpdate());
+  const uint32_t samples = progress.entered->step_samples;
+  TrainDone& done = options_.order.done;
+  const bool first = done.samples == 0;
+  AddStep(first, samples, options_.engine.step_losses(), done);
+  progress = {.step = step};
+  options_.report(step, done.samples);
+  return OkStatus();
 }
 
 Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, Stages& stages) {
   const uint64_t rows = options_.data.train->rows();
   const Plan& plan = options_.engine.plan();
-  const TimePoint begun = options_.clock->Now();
-  TrainDone done = NothingDone(order);
-  if (stages.overlap) DT_TRY_STATUS(BeginStep(order.first_step, stages));
-  for (Step step = order.first_step; step < order.end_step; ++step) {
+  OrderProgress& own = options_.order;
+  TrainDone& done = own.done;
+  if (!own.begun) {
+    own.begun = options_.clock->Now();
+    done = NothingDone(order);
+  }
+  const Step first = FirstStepOf(order);
+  if (stages.overlap && first < order.end_step) DT_TRY_STATUS(BeginStep(first, stages));
+  for (Step step = first; step < order.end_step; ++step) {
     DT_TRY_STATUS(options_.interrupted());
     const auto samples = static_cast<uint32_t>(
         StepRange(rows, plan.batch_size, step - order.epoch_first_step).size());
-    DT_TRY_STATUS(TrainStep({.step = step,
-                             .samples = samples,
-                             .slice_owner = order.slice_owner,
-                             .lr_scale = LrScale(order, step)},
-                            stages));
-    AddStep(step == order.first_step, samples, options_.engine.step_losses(), done);
-    options_.progress(step + 1, done.samples);
+    const Status trained = TrainStep({.step = step,
+                                      .samples = samples,
+                                      .slice_owner = order.slice_owner,
+                                      .lr_scale = LrScale(order, step)},
+                                     stages);
+    if (options_.progress.step > step) {
+      AddStep(step == order.first_step, samples, options_.engine.step_losses(), done);
+      options_.report(step + 1, done.samples);
+    }
+    DT_TRY_STATUS(trained);
   }
-  done.seconds = SecondsBetween(begun, options_.clock->Now());
+  done.seconds = SecondsBetween(*own.begun, options_.clock->Now());
   return done;
 }
 
@@ -222,7 +261,7 @@ Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, AsyncStages& stages
     }
     DT_TRY(const AsyncStepResult result, EndAsyncStep(AsyncInfoOf(order, step), stages));
     AddStep(step == order.first_step, result.samples, result.losses, done);
-    options_.progress(std::min(step + 1, order.end_step), done.samples);
+    options_.report(std::min(step + 1, order.end_step), done.samples);
   }
   DT_TRY_STATUS(options_.client.WaitForPushes());
   done.seconds = SecondsBetween(begun, options_.clock->Now());

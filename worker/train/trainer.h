@@ -19,6 +19,13 @@ struct Datasets {
   const Dataset& of(SplitKind split) const;
 };
 
+// What a worker has done of an order to train.
+struct OrderProgress {
+  uint64_t number = 0;             // The order's.
+  std::optional<TimePoint> begun;  // Its first step.
+  TrainDone done;
+};
+
 class Trainer {
  public:
   struct Options {
@@ -35,18 +42,25 @@ class Trainer {
     // Evaluations are also written to this file, as CSV; empty: none.
     std::string predictions_path = {};
     uint32_t rank = 0, ranks = 1;
+    // For synchronous workers. Both outlive views: an order goes on in the next one.
+    TrainProgress& progress;
+    OrderProgress& order;
     // For asynchronous workers without a bound on staleness: returns the next parts of the current
     // order; an empty range or an error ends the order. Called on the reader's thread.
     std::function<Result<SplitMessage>()> next_split = {};
     std::function<Status()> interrupted;
     // Called after each step, with the steps done and the samples of this order so far.
-    std::function<void(Step step, uint64_t samples)> progress;
+    std::function<void(Step step, uint64_t samples)> report;
     Timeline* timeline = nullptr;  // Records training; null: nothing is recorded.
     const Clock* clock = &SystemClock();
   };
   explicit Trainer(Options options);
 
+  // After an error the engine is abandoned, unless the barrier of a step was entered.
   Result<TrainDone> Train(const TrainOrder& order);
+  // Every step before `step` is complete. Completes the one whose barrier was entered, or gives it
+  // up. Errors: Internal, if a step is complete that this worker has not entered.
+  Status Settle(Step step);
   Result<EvaluateDone> Evaluate(const EvaluateOrder& order);
   // If dense parameters are on servers, copies their values from there to the engine. To be called
   // between orders, when they do not change.
@@ -60,6 +74,7 @@ class Trainer {
                                           std::function<bool(LookupPlan&)> next);
   uint32_t team() const { return options_.rank / options_.engine.plan().devices; }
   TrainDone NothingDone(const TrainOrder& order) const;
+  Step FirstStepOf(const TrainOrder& order) const;
   Result<TrainDone> TrainSynchronous(const TrainOrder& order);
   Result<TrainDone> RunSteps(const TrainOrder& order, Stages& stages);
   Result<TrainDone> TrainAsynchronous(const TrainOrder& order);

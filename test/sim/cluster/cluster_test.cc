@@ -80,6 +80,40 @@ TEST(Cluster, AsynchronousServersThatKeepALogComeBack) {
   ExpectAtLeast(all.recoveries, 0.5);
 }
 
+TEST(Cluster, MoreWorkersChangeNoBits) {
+  EXPECT_EQ(Undisturbed(Mode::kManyWorkers), Undisturbed(Mode::kSynchronous));
+}
+
+// Three of four workers may be lost; the last one ends the job with the bits of all.
+TEST(Cluster, SynchronousTrainingGoesOnWithoutWorkers) {
+  const Story::Tally all = TellAll(Mode::kManyWorkers, {.network = kBadNetwork,
+                                                        .lasting = seconds(20),
+                                                        .from_step = 1,
+                                                        .pause = 0.02,
+                                                        .cut = 0.02,
+                                                        .lose_worker = 0.08,
+                                                        .kills_max = 6});
+  ExpectAtLeast(all.views, 1);
+  ExpectAtMost(all.restarts, 0.05);
+}
+
+// While servers and schedulers are lost, too.
+TEST(Cluster, WorkersServersAndSchedulersAreLostTogether) {
+  const Story::Tally all = TellAll(Mode::kManyWorkers, {.network = kBadNetwork,
+                                                        .lasting = seconds(20),
+                                                        .from_step = 1,
+                                                        .pause = 0.02,
+                                                        .cut = 0.02,
+                                                        .kill_server = 0.02,
+                                                        .kill_scheduler = 0.03,
+                                                        .lose_worker = 0.06,
+                                                        .kills_max = 6});
+  ExpectAtLeast(all.views, 0.8);
+  ExpectAtLeast(all.successions, 0.3);
+  ExpectAtLeast(all.removals, 0.1);
+  ExpectAtMost(all.restarts, 0.1);
+}
+
 // The processes go on with what they have, and tell the next scheduler what it must know.
 TEST(Cluster, SchedulersThatAreKilledAreSucceeded) {
   for (const Mode mode : {Mode::kSynchronous, Mode::kLog, Mode::kBounded, Mode::kUnbounded}) {

@@ -55,6 +55,7 @@ void Story::Befall(const Misfortunes& misfortunes) {
   to_server(misfortunes.hang_server, &Story::HangServer);
   to_server(misfortunes.isolate_server, &Story::IsolateServer);
   to_server(misfortunes.fail_server, &Story::FailServer);
+  if (world.Chance(misfortunes.lose_worker)) LoseWorker();
   if (world.Chance(misfortunes.kill_scheduler)) KillScheduler();
   if (world.Chance(misfortunes.kill)) {
     const Node node = AnyNode();
@@ -82,6 +83,27 @@ void Story::ChangeServers(const Misfortunes& misfortunes) {
     if (!cluster_->scheduler().Drain(ProcessId(node))) return;
     Note(fmt::format("server {} is drained", node));
     ++tally_.changes;
+  }
+}
+
+void Story::LoseWorker() {
+  World& world = cluster_->world();
+  std::vector<uint32_t> alive;
+  for (uint32_t w = 0; w < job_.cluster.workers; ++w) {
+    const SimWorker* const worker = cluster_->worker(w);
+    if (worker != nullptr && worker->alive() && !lost_.contains(worker)) alive.push_back(w);
+  }
+  if (alive.size() < 2) return;
+  const uint32_t index = alive[world.Below(alive.size())];
+  SimWorker* const worker = cluster_->worker(index);
+  lost_.insert(worker);
+  ++tally_.kills;
+  if (world.Chance(0.3)) {
+    Note(fmt::format("worker {} stands still for two leases", index + 1));
+    worker->Pause(2 * job_.cluster.lease);
+  } else {
+    Note(fmt::format("worker {} is killed", index + 1));
+    worker->Kill();
   }
 }
 

@@ -63,7 +63,7 @@ optimizer: {{name: adam, lr: {rate}, clip_norm: 1}}
 train:
   {{batch_size: {batch}, slices: {slices}, epochs: {epochs}, staleness: {staleness}{early_stop}}}
 cluster:
-  {{servers: {servers}, replicas: {replicas}, workers: 2, shards: 8, server: {{executors: 2}},
+  {{servers: {servers}, replicas: {replicas}, workers: {workers}, shards: 8, server: {{executors: 2}},
     move_rate: {move_rate}}}
 checkpoint: {{every: {every}, keep: 2, durability: {durability}}}
 parallel: {{overlap: {overlap}}}
@@ -75,7 +75,8 @@ parallel: {{overlap: {overlap}}}
       fmt::arg("epochs", EpochsOf(mode)), fmt::arg("staleness", StalenessOf(mode)),
       fmt::arg("early_stop",
                RestoresTheBest(mode) ? ", early_stop: {metric: valid.logloss, patience: 2}" : ""),
-      fmt::arg("servers", HasChains(mode) ? 3 : 2), fmt::arg("replicas", ReplicasOf(mode)),
+      fmt::arg("workers", WorkersOf(mode)), fmt::arg("servers", HasChains(mode) ? 3 : 2),
+      fmt::arg("replicas", ReplicasOf(mode)),
       // Some shards are being copied when the best model is restored.
       fmt::arg("move_rate", RestoresTheBest(mode) ? "20KiB" : "0"),
       fmt::arg("every", HasManySteps(mode) ? 1000 : 5),
@@ -104,7 +105,8 @@ std::string_view NameOf(Mode mode) {
                                          "restored, chains",
                                          "bounded, restored, chains",
                                          "log, chains",
-                                         "bounded, log, chains"};
+                                         "bounded, log, chains",
+                                         "many workers"};
   return kNames[static_cast<int>(mode)];
 }
 

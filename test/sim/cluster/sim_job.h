@@ -17,7 +17,8 @@ inline constexpr uint32_t kFirstSampleKey = 1000;  // Every sample has a key of 
 inline constexpr float kCount = 1.0f / 1024;
 
 // With many steps, nothing but training is due in them. With chains, three servers hold every
-// shard; with chains and a log, two of three. Where the best is restored, it is that of the first
+// shard; with chains and a log, two of three. With many workers there are four instead of two, and
+// three servers hold every shard. Where the best is restored, it is that of the first
 // epoch.
 enum class Mode {
   kSynchronous,
@@ -33,6 +34,7 @@ enum class Mode {
   kBoundedRestoredChains,
   kLoggedChains,
   kBoundedLoggedChains,
+  kManyWorkers,
 };
 std::string_view NameOf(Mode mode);
 inline bool HasManySteps(Mode mode) {
@@ -49,12 +51,15 @@ inline Mode WithoutRestoring(Mode mode) {
   return mode == Mode::kRestoredChains ? Mode::kChains : Mode::kBoundedChains;
 }
 inline bool HasLog(Mode mode) {
-  return mode == Mode::kLog || mode == Mode::kBoundedLog || mode >= Mode::kLoggedChains;
+  return mode == Mode::kLog || mode == Mode::kBoundedLog || mode == Mode::kLoggedChains ||
+         mode == Mode::kBoundedLoggedChains;
 }
 inline bool HasChains(Mode mode) { return mode >= Mode::kChains; }
+inline uint32_t WorkersOf(Mode mode) { return mode == Mode::kManyWorkers ? 4 : 2; }
 inline bool IsSynchronous(Mode mode) {
   return mode == Mode::kSynchronous || mode == Mode::kLog || mode == Mode::kManySteps ||
-         mode == Mode::kChains || mode == Mode::kRestoredChains || mode == Mode::kLoggedChains;
+         mode == Mode::kChains || mode == Mode::kRestoredChains || mode == Mode::kLoggedChains ||
+         mode == Mode::kManyWorkers;
 }
 
 // A job with its data and the plan of the real planner, made once.

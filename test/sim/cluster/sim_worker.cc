@@ -108,7 +108,8 @@ void SimWorker::Begin() {
     const auto connect =
         [this](const View& view, uint32_t rank,
                const worker::MeshLimits& limits) -> Result<std::unique_ptr<worker::Mesh>> {
-      const std::string name = options_.mesh_prefix + std::to_string(view.generation.value());
+      const std::string name = fmt::format("{}{}/{}", options_.mesh_prefix, view.generation.value(),
+                                           view.number.value());
       return options_.meshes.Connect(name, rank, static_cast<uint32_t>(view.workers.size()), limits,
                                      {.node = node(),
                                       .wait = [this](TimePoint until) { return Wait(until); },
@@ -149,6 +150,10 @@ void SimWorker::TakeFromLink() {
     } else if (const auto* recall = std::get_if<RecallMessage>(&message)) {
       core_.Send(incoming_.OnRecall(*recall));
     } else {
+      if (const auto* next = std::get_if<NewViewMessage>(&message)) {
+        incoming_.OnNewView();
+        newest_view_ = next->view.number.value();
+      }
       incoming_.Add(std::move(message));
     }
   }

@@ -84,10 +84,11 @@ void Story::CountRecoveries() {
   for (const JobResult::Event& event : cluster_->scheduler().job().record().events) {
     if (event.kind == "recovered") ++tally_.recoveries;
     if (event.kind == "server_lost") ++tally_.removals;
+    if (event.kind == "view") ++tally_.views;
     if (event.kind == "shards_moved") ++tally_.moves;
     if (event.kind == "best_lost") ++tally_.best_lost;
   }
-  for (const scheduler::GoneServer& gone : cluster_->scheduler().job().record().gone) {
+  for (const scheduler::GoneProcess& gone : cluster_->scheduler().job().record().gone) {
     const auto says = [&](const char* words) { return gone.why.find(words) != std::string::npos; };
     if (says("hangs: ") || says("does not answer")) ++tally_.suspects;
   }
@@ -98,7 +99,7 @@ void Story::CountRecoveries() {
 void Story::Check() {
   if (told_) return;
   CheckOwnersAndClocks();
-  for (const scheduler::GoneServer& gone : cluster_->scheduler().job().record().gone) {
+  for (const scheduler::GoneProcess& gone : cluster_->scheduler().job().record().gone) {
     const auto at = restarted_.find(gone.incarnation);
     if (at == restarted_.end()) continue;
     // The last heartbeat was sent up to a quarter of a lease before the end.
@@ -173,6 +174,7 @@ Story::Tally& Story::Tally::operator+=(const Tally& other) {
   pauses += other.pauses, cuts += other.cuts, kills += other.kills, stops += other.stops;
   changes += other.changes, moves += other.moves, full_disks += other.full_disks,
       restarts += other.restarts, recoveries += other.recoveries;
+  views += other.views;
   successions += other.successions, removals += other.removals, givers += other.givers;
   quick += other.quick, suspects += other.suspects, best_lost += other.best_lost;
   return *this;

@@ -29,6 +29,7 @@ struct Misfortunes {
   double drain_server = 0;    // By the user.
   uint32_t changes_max = 4;   // Of the two above together.
   double full_disk = 0;       // For a server's log.
+  double lose_worker = 0;     // Killed, or paused until it is no member any more; never the last.
   double stop = 0;            // By the user, who resumes it.
   uint32_t kills_max = 3;     // Of all kinds together, stops included.
 };
@@ -60,6 +61,7 @@ class Story {
     uint32_t changes = 0;      // Servers that were added or drained.
     uint32_t moves = 0;        // Servers whose number of shards has changed.
     uint32_t givers = 0;       // Servers that have reported what they copied to others.
+    uint32_t views = 0;        // Formed when a worker was lost.
     uint32_t removals = 0;     // Servers that the job went on without.
     uint32_t suspects = 0;     // Of these: servers that sent heartbeats, and were of no use.
     uint32_t quick = 0;        // Servers that were restarted, and gone after two thirds of a lease.
@@ -71,6 +73,7 @@ class Story {
 
  private:
   void Befall(const Misfortunes& misfortunes);
+  void LoseWorker();
   void KillServer(uint32_t index);
   void RestartServer(uint32_t index);
   void HangServer(uint32_t index);
@@ -95,6 +98,7 @@ class Story {
   bool told_ = false;
   bool ended_badly_ = false;  // Not by what befell it.
   std::set<Incarnation> givers_;
+  std::set<const SimWorker*> lost_;
   std::map<Incarnation, TimePoint> restarted_;  // Killed then, and not noticed yet.
   std::map<std::tuple<uint64_t, uint64_t, ShardId>, Step> clocks_;
 };

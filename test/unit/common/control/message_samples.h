@@ -82,6 +82,9 @@ inline std::vector<ControlMessage> ControlSamples() {
       CheckpointCommittedMessage{Generation(2), 20, "folder"},
       RecallMessage{12},
       RecalledMessage{12, 14},
+      NewViewMessage{{Generation(1), ViewNumber(4), map, {ProcessId(4)}}},
+      ViewReportMessage{ViewNumber(4), 20, true},
+      ViewBeginsMessage{ViewNumber(4), 21},
   };
 }
 

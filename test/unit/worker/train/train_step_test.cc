@@ -78,8 +78,9 @@ std::vector<SliceToRead> SlicesOf(uint32_t rank, const Story& run) {
 }
 
 Status Steps(ScriptedRank& rank, const Story& run) {
-  Stages stages{*rank.puller, *rank.client, *rank.engine,
-                rank.team,    run.overlap,  rank.setting.timeline};
+  TrainProgress progress;
+  Stages stages{progress,  *rank.puller, *rank.client,         *rank.engine,
+                rank.team, run.overlap,  rank.setting.timeline};
   const std::vector<uint32_t> owner = Owners(run);
   if (run.overlap) DT_TRY_STATUS(BeginStep(0, stages));
   for (Step step = 0; step < run.steps; ++step) {

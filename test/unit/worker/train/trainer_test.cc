@@ -58,9 +58,11 @@ class TrainedWorker {
         .self = ProcessId(5 + rank),
         .rank = rank,
         .ranks = ranks,
+        .progress = progress_,
+        .order = order_,
         .next_split = std::move(next_split),
         .interrupted = [] { return OkStatus(); },
-        .progress = [this](Step step, uint64_t samples) { progress.emplace_back(step, samples); }});
+        .report = [this](Step step, uint64_t samples) { progress.emplace_back(step, samples); }});
   }
 
   Script& script() { return rank_.script; }
@@ -71,6 +73,8 @@ class TrainedWorker {
   std::optional<Trainer> trainer;
 
  private:
+  TrainProgress progress_;
+  OrderProgress order_;
   ScriptedRank rank_;
   JobConfig job_;
   Datasets data_;

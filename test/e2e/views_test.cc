@@ -1,0 +1,141 @@
+// Goal: a worker that is killed, paused or stopped while a job trains synchronously does not end it:
+// the others go on within seconds, and the job ends with the bits of an undisturbed one. Method:
+// real processes under `launch`.
+#include <signal.h>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "test/support/tiny_job.h"
+
+namespace dt::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+class Views : public ::testing::Test {
+ protected:
+  void WriteJob(const TinyJobOptions& options) { job_ = WriteTinyJob(folder_, options); }
+
+  // The checksums of the job, trained in one process.
+  std::string Undisturbed() {
+    const ProgramEnd calm =
+        RunProgram(folder_.path(), {"train", job_, "--set", "job=calm", "--result", "calm.json"});
+    EXPECT_EQ(calm.exit_code, 0) << calm.output;
+    return ChecksumOf(folder_, "calm.json");
+  }
+
+  void Launch(const std::string& name, const std::vector<std::string>& more = {}) {
+    name_ = JobNameOfOurs(name);
+    mark_ = "job=" + name_;
+    std::vector<std::string> arguments = {"launch",   job_,         "--set",        mark_,
+                                          "--result", "views.json", "--no-progress"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    launch_ = std::make_unique<Program>(folder_.path(), arguments);
+  }
+  bool HasCheckpointOf(uint64_t step) {
+    return Eventually(seconds(40), [&] {
+      const std::vector<std::string> saved = CheckpointsOf(folder_, name_);
+      return !saved.empty() && StepOf(saved.back()) >= step;
+    });
+  }
+  std::vector<pid_t> Workers() const { return ProcessesWith(mark_, "worker"); }
+  void ExpectEnd(size_t views) {
+    const ProgramEnd end = launch_->Wait(seconds(90));
+    ASSERT_EQ(end.exit_code, 0) << end.output;
+    EXPECT_TRUE(ProcessesWith(mark_).empty());
+    const nlohmann::json result = nlohmann::json::parse(folder_.Read("views.json"));
+    size_t found = 0;
+    for (const nlohmann::json& event : result["events"]) {
+      if (event["kind"] != "view") continue;
+      ++found;
+      EXPECT_LT(event["seconds"].get<double>(), 5) << event;
+      EXPECT_EQ(event["workers"], 3 - found) << event;
+    }
+    EXPECT_EQ(found, views) << result["events"];
+  }
+
+  const TempFolder folder_;
+  std::string job_, name_, mark_;
+  std::unique_ptr<Program> launch_;
+};
+
+constexpr const char* kEvery100 = "checkpoint: {every: 100}";
+const TinyJobOptions kThree = {
+    .epochs = 30, .slices = 6, .servers = 2, .workers = 3, .more = kEvery100};
+
+TEST_F(Views, KilledWorkersChangeNoBit) {
+  WriteJob(kThree);
+  Launch("workers-die");
+  for (const uint64_t step : {100, 200}) {
+    ASSERT_TRUE(HasCheckpointOf(step)) << launch_->Output();
+    const std::vector<pid_t> workers = Workers();
+    ASSERT_FALSE(workers.empty());
+    kill(workers[step % workers.size()], SIGKILL);
+    ASSERT_TRUE(Eventually(seconds(5), [&] { return Workers().size() < workers.size(); }));
+  }
+  ExpectEnd(2);
+  EXPECT_EQ(ChecksumOf(folder_, "views.json"), Undisturbed());
+}
+
+// At instants that the processes do not choose.
+TEST_F(Views, AtAnyInstant) {
+  WriteJob(
+      {.epochs = 12, .slices = 6, .servers = 2, .workers = 3, .more = "checkpoint: {every: 40}"});
+  const std::string undisturbed = Undisturbed();
+  for (const int ms : {3, 17, 41, 90, 160, 230}) {
+    Launch(fmt::format("worker-dies-after-{}", ms));
+    ASSERT_TRUE(HasCheckpointOf(40)) << launch_->Output();
+    test::Eventually(milliseconds(ms), [] { return false; });
+    const std::vector<pid_t> workers = Workers();
+    ASSERT_EQ(workers.size(), 3U);
+    kill(workers[static_cast<size_t>(ms) % 3], SIGKILL);
+    ExpectEnd(1);
+    EXPECT_EQ(ChecksumOf(folder_, "views.json"), undisturbed) << ms;
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(Views, AWorkerThatWakesHearsThatItIsGone) {
+  WriteJob(kThree);
+  Launch("worker-sleeps", {"--set", "cluster.lease=1s"});
+  ASSERT_TRUE(HasCheckpointOf(100)) << launch_->Output();
+  const std::vector<pid_t> workers = Workers();
+  ASSERT_EQ(workers.size(), 3U);
+  kill(workers[1], SIGSTOP);
+  ASSERT_TRUE(HasCheckpointOf(250)) << launch_->Output();
+  kill(workers[1], SIGCONT);
+  ExpectEnd(1);
+  EXPECT_EQ(ChecksumOf(folder_, "views.json"), Undisturbed());
+}
+
+TEST_F(Views, AWorkerThatIsStoppedLeaves) {
+  WriteJob(kThree);
+  Launch("worker-leaves", {"--set", "cluster.lease=20s"});
+  ASSERT_TRUE(HasCheckpointOf(100)) << launch_->Output();
+  const std::vector<pid_t> workers = Workers();
+  ASSERT_EQ(workers.size(), 3U);
+  kill(workers[0], SIGTERM);
+  ExpectEnd(1);
+  EXPECT_THAT(folder_.Read("views.json"), HasSubstr("was stopped"));
+  EXPECT_EQ(ChecksumOf(folder_, "views.json"), Undisturbed());
+}
+
+// The job ends if it cannot go on without the worker, and names it.
+TEST_F(Views, TheLastWorkerEndsTheJob) {
+  WriteJob({.epochs = 100000, .slices = 2, .servers = 1, .workers = 2, .more = kEvery100});
+  Launch("all-workers-die", {"--set", "cluster.lease=20s"});
+  ASSERT_TRUE(HasCheckpointOf(100)) << launch_->Output();
+  for (const pid_t worker : Workers()) kill(worker, SIGKILL);
+  const ProgramEnd end = launch_->Wait(seconds(15));
+  EXPECT_EQ(end.exit_code, 1) << end.output;
+  EXPECT_THAT(end.output, HasSubstr("was killed by signal 9"));
+  EXPECT_THAT(end.output, HasSubstr("--resume auto goes on from"));
+}
+
+}  // namespace
+}  // namespace dt::test
