@@ -137,7 +137,6 @@ class ControlLinkImpl : public ControlLink {
     return Timeout("the scheduler has not shared out more of the order");
   }
 
-  ViewNumber newest_view() const override { return ViewNumber(newest_view_); }
   bool ended() const override { return ended_; }
 
   Status end_status() const override {
@@ -201,9 +200,9 @@ class ControlLinkImpl : public ControlLink {
     } else if (const auto* recall = std::get_if<RecallMessage>(&message)) {
       outgoing_.push_back(incoming_.OnRecall(*recall));
     } else {
-      if (const auto* next = std::get_if<NewViewMessage>(&message)) {
-        if (options_.join.role == Role::kWorker) incoming_.OnNewView();
-        newest_view_ = next->view.number.value();
+      if (const auto* next = std::get_if<NewViewMessage>(&message); next && options_.on_view) {
+        incoming_.OnNewView();
+        options_.on_view(next->view.number);
       }
       incoming_.Add(std::move(message));
     }
@@ -227,7 +226,6 @@ class ControlLinkImpl : public ControlLink {
   bool unsent_ DT_GUARDED_BY(mutex_) = false;  // Something is queued or unacknowledged.
   Status end_status_ DT_GUARDED_BY(mutex_);
   std::atomic<bool> ended_ = false;  // Set under the mutex, after end_status_.
-  std::atomic<uint64_t> newest_view_ = 0;
 
   std::jthread thread_;  // Must be last: it uses the other members.
 };

@@ -26,6 +26,9 @@ class ControlLink {
     // Gets each newer map, on the link's thread, instead of Receive. For those that may be at an
     // order for long.
     std::function<void(ShardMap)> on_map = {};
+    // For workers. Told of each NewView when it arrives, on the link's thread; Receive returns it,
+    // too. Orders that Receive has not returned before are dropped.
+    std::function<void(ViewNumber)> on_view = {};
     // The link ends (Unavailable) if the scheduler is silent for longer.
     Duration scheduler_outage = seconds(60);
   };
@@ -51,9 +54,6 @@ class ControlLink {
   // The next part of a TrainOrder. Timeout: the reply has not come yet; call again. One thread at a
   // time.
   virtual Result<SplitMessage> NextSplit(uint64_t order, Duration timeout) = 0;
-  // The number of the last view that was announced, which Receive may not have returned yet. A
-  // worker's orders that it has not received before are dropped. Any thread.
-  virtual ViewNumber newest_view() const = 0;
   // Set once Stop has arrived or the link is lost. Code that waits for other things polls it, and
   // then gives up.
   virtual bool ended() const = 0;

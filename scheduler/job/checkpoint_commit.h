@@ -68,8 +68,8 @@ class CheckpointCommit {
   void OnRemoved(ProcessId server, bool gone);
   // A worker is lost. `answered`: it had already answered the order to save.
   void OnWorkerLost(bool answered);
-  // The workers are others, and `step` steps are complete. They save again, unless training has gone
-  // on since: then what the lost one has saved is not known, and the checkpoint is abandoned.
+  // The workers are others, and `step` steps are complete. They save again, unless training has
+  // gone on since: then what the lost one has saved is not known, and the checkpoint is abandoned.
   void OnView(Step step);
   // Returns the result once, when no server writes any more; the state is idle afterwards.
   std::optional<Settled> TakeSettled();

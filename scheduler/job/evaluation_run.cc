@@ -1,7 +1,7 @@
 #include "scheduler/job/evaluation_run.h"
 
 #include "common/base/check.h"
-#include "scheduler/job/merge_results.h"
+#include "scheduler/results/merge_results.h"
 
 namespace dt::scheduler {
 

@@ -179,21 +179,7 @@ void Job::RequestStop(TimePoint now) {
   Advance(now);
 }
 
-// ------------------------------------------------------------ losses
-
-// The end of the process was observed, so there is no need to wait for its lease.
-void Job::OnProcessEnd(TimePoint now, const std::string& host, const ProcessEnd& end) {
-  if (phase() == JobPhase::kEnded) return;
-  recovery_.ForgetSuccessor(host, end.pid);
-  const Member* const member = members_.FindProcess(host, end.pid);
-  if (member == nullptr) {
-    if (phase() != JobPhase::kGathering || end.returns) return;
-    return Fail(now, WithHint(Unavailable("{} (pid {}) {}", end.name, end.pid, end.how),
-                              "it had not joined yet; see its log"));
-  }
-  Lose(now, {member->id, end.how, end.returns && recovery_.CanReplace(*member)});
-  Advance(now);
-}
+// ------------------------------------------------------------ servers that come and go
 
 Status Job::CheckLateJoin(const JoinMessage& join) const {
   if (join.role != Role::kServer) {
@@ -255,79 +241,6 @@ Status Job::Drain(TimePoint now, ProcessId server) {
   return OkStatus();
 }
 
-void Job::Lose(TimePoint now, const ServerRecovery::Loss& loss) {
-  const Member& lost = *members_.Find(loss.id);
-  if (lost.role() == Role::kWorker) {
-    const Status cannot = views_.CheckLoss(lost);
-    return cannot.ok() ? LoseWorker(now, lost, loss.how) : FailLost(now, lost, loss.how);
-  }
-  if (Remove(now, lost, loss.how)) {
-    JoinOrphans(now);
-  } else if (loss.may_return) {
-    recovery_.SetAway(now, lost, loss.how);
-  } else {
-    FailLost(now, lost, loss.how);
-  }
-}
-
-// The next view is formed without it.
-void Job::LoseWorker(TimePoint now, const Member& worker, const std::string& how) {
-  const ProcessId id = worker.id;
-  const std::string why = fmt::format("{} {}", worker.Name(), how);
-  record_.gone.push_back({worker.incarnation(), why});
-  DismissIfGone(worker.incarnation());
-  out_.AddEvent(now, "worker_lost", {{"id", int64_t{id.value()}}, {"how", how}});
-  LogWarn("job.goes_on_without_worker", {{"why", why}});
-  views_.Without(now, id);
-  training_->OnWorkerLost(id);
-  members_.Remove(id);
-}
-
-bool Job::Remove(TimePoint now, const Member& server, const std::string& how) {
-  if (server.role() != Role::kServer || phase() < JobPhase::kStarting) return false;
-  const ProcessId id = server.id;
-  ShardMap next = Without(record_.map, id);
-  const bool gone = !HasShards(next, id);
-  const bool changed = next.version != record_.map.version;
-  if (gone) {
-    const std::string why = fmt::format("{} {}", server.Name(), how);
-    record_.gone.push_back({server.incarnation(), why});
-    DismissIfGone(server.incarnation());
-    if (!recovery_.IsGone(id)) {
-      out_.AddEvent(now, "server_lost", {{"id", int64_t{id.value()}}, {"how", how}});
-    }
-    recovery_.Forget(id);
-    LogWarn("job.goes_on_without_server", {{"why", why}, {"map", next.version.value()}});
-    members_.Remove(id);
-    orders_.Remove(id);
-    views_.OnServerGone(id);
-  }
-  if (changed) SetMap(context_, std::move(next));
-  if (!training_ || !(gone || changed)) return gone;
-  const Status settled = training_->OnRemoved(now, id, gone);
-  if (!settled.ok()) Fail(now, settled);
-  return gone;
-}
-
-// They have waited for a member to be away, and now it is none.
-void Job::JoinOrphans(TimePoint now) {
-  for (const JoinMessage& join : recovery_.TakeSuccessorsOfNobody()) {
-    TakeJoin(now, join.incarnation, join);
-  }
-}
-
-bool Job::DismissIfGone(Incarnation from) {
-  const auto gone = std::ranges::find(record_.gone, from, &GoneProcess::incarnation);
-  if (gone == record_.gone.end()) return false;
-  if (gone->drained) {
-    out_.Send(from, StopMessage{});
-    return true;
-  }
-  const Status why = Unavailable("the job has gone on without it: {}", gone->why);
-  out_.Send(from, StopMessage{why.code(), ProblemOf(why)});
-  return true;
-}
-
 bool Job::IsMixed(const OrderTracker::Completed& finish) const {
   if (record_.map.version == record_.start.view.map.version) return false;
   return std::ranges::any_of(finish.outcomes, [this](const auto& outcome) {
@@ -336,16 +249,6 @@ bool Job::IsMixed(const OrderTracker::Completed& finish) const {
     return member->role() == Role::kServer &&
            std::get<FinishDone>(outcome.second).map != record_.map.version;
   });
-}
-
-void Job::FailLost(TimePoint now, const Member& member, const std::string& how) {
-  if (!recovery_.IsGone(member.id)) {
-    out_.AddEvent(now, fmt::format("{}_lost", NameOf(member.role())),
-                  {{"id", int64_t{member.id.value()}}, {"how", how}});
-  }
-  const std::string resume = ResumeHint();
-  Fail(now, WithHint(Unavailable("{} {}", member.Name(), how),
-                     "see its log" + (resume.empty() ? "" : "; " + resume)));
 }
 
 void Job::SettleSuccessors(TimePoint now) {

@@ -17,9 +17,9 @@
 #include "scheduler/job/job_start.h"
 #include "scheduler/job/server_recovery.h"
 #include "scheduler/job/shard_moves.h"
-#include "scheduler/job/totals.h"
 #include "scheduler/job/training_run.h"
 #include "scheduler/job/worker_views.h"
+#include "scheduler/results/totals.h"
 
 namespace dt::scheduler {
 

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "common/base/log.h"
-#include "scheduler/job/merge_results.h"
+#include "scheduler/results/merge_results.h"
 
 namespace dt::scheduler {
 namespace {

@@ -4,9 +4,9 @@
 //   stable ─Without: written down, NewView to all─▶ forming ─all have reported─▶ stable
 //
 // Every member of every shard refuses the old view before it reports, so that a worker that was
-// only paused can complete no step any more. What is complete then stays complete: a step is if some
-// server or worker knows so, and then every worker has entered its barrier. Any other step is done
-// again from the beginning. If another worker is lost meanwhile, the next view is formed.
+// only paused can complete no step any more. What is complete then stays complete: a step is if
+// some server or worker knows so, and then every worker has entered its barrier. Any other step is
+// done again from the beginning. If another worker is lost meanwhile, the next view is formed.
 // Reports are states: a restarted scheduler asks again. A plain state machine.
 #pragma once
 

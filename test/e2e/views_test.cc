@@ -1,6 +1,6 @@
-// Goal: a worker that is killed, paused or stopped while a job trains synchronously does not end it:
-// the others go on within seconds, and the job ends with the bits of an undisturbed one. Method:
-// real processes under `launch`.
+// Goal: a worker that is killed, paused or stopped while a job trains synchronously does not end
+// it: the others go on within seconds, and the job ends with the bits of an undisturbed one.
+// Method: real processes under `launch`.
 #include <signal.h>
 
 #include <fmt/format.h>

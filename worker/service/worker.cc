@@ -16,10 +16,10 @@ std::string PrefixOf(std::string_view what, const View& view) {
 
 class WorkerRole : public Worker {
  public:
-  WorkerRole(const WorkerOptions& options, std::unique_ptr<LatestMap> maps,
+  WorkerRole(const WorkerOptions& options, std::unique_ptr<LatestView> latest,
              std::unique_ptr<ControlLink> link, Status devices)
       : options_(options),
-        maps_(std::move(maps)),
+        latest_(std::move(latest)),
         link_(std::move(link)),
         devices_(std::move(devices)) {}
 
@@ -45,7 +45,7 @@ class WorkerRole : public Worker {
     };
     return RunWorker({.options = options_,
                       .link = *link_,
-                      .maps = *maps_,
+                      .latest = *latest_,
                       .data_network = options_.data_network != nullptr ? *options_.data_network
                                                                        : options_.network,
                       .connect = connect,
@@ -56,7 +56,7 @@ class WorkerRole : public Worker {
 
  private:
   const WorkerOptions options_;
-  const std::unique_ptr<LatestMap> maps_;  // The link's thread writes to it.
+  const std::unique_ptr<LatestView> latest_;  // The link's thread writes to it.
   const std::unique_ptr<ControlLink> link_;
   const Status devices_;  // OK if what cluster.devices asks for is there.
 };
@@ -90,11 +90,13 @@ Result<std::unique_ptr<Worker>> Worker::Open(const WorkerOptions& options) {
                                     .join = std::move(join),
                                     .stop = options.stop,
                                     .scheduler_outage = options.job.cluster.scheduler_outage};
-  auto maps = std::make_unique<LatestMap>();
-  link_options.on_map = [to = maps.get()](ShardMap map) { to->Set(std::move(map)); };
+  auto latest = std::make_unique<LatestView>();
+  link_options.on_map = [to = latest.get()](ShardMap map) { to->Set(std::move(map)); };
+  link_options.on_view = [to = latest.get()](ViewNumber number) { to->Announce(number); };
   DT_TRY(auto link, ControlLink::Open(link_options));
   if (!options.one_process) SetLogProcess("worker", link->welcome().id.value());
-  return std::make_unique<WorkerRole>(options, std::move(maps), std::move(link), std::move(absent));
+  return std::make_unique<WorkerRole>(options, std::move(latest), std::move(link),
+                                      std::move(absent));
 }
 
 }  // namespace dt::worker

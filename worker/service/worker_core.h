@@ -6,7 +6,7 @@
 #include <memory>
 #include <stop_token>
 
-#include "common/cluster/latest_map.h"
+#include "common/cluster/latest_view.h"
 #include "common/cluster/view.h"
 #include "common/control/control_link.h"
 #include "worker/collective/mesh.h"
@@ -17,9 +17,9 @@ namespace dt::worker {
 
 struct WorkerParts {
   const WorkerOptions& options;
-  ControlLink& link;      // After its welcome.
-  const LatestMap& maps;  // Those that have come through the link.
-  Network& data_network;  // To the servers.
+  ControlLink& link;         // After its welcome.
+  const LatestView& latest;  // What has come through the link.
+  Network& data_network;     // To the servers.
   // Connects this worker to the others of a view.
   std::function<Result<std::unique_ptr<Mesh>>(const View& view, uint32_t rank,
                                               const MeshLimits& limits)>

@@ -104,10 +104,11 @@ Status Update(const RunInfo& update, Stages& on) {
   return on.overlap ? OkStatus() : on.engine.FinishUpdate();
 }
 
-// Once all are past the barrier the step is complete, so it is updated here, whatever keeps the next
-// one from beginning.
+// Once all are past the barrier the step is complete, so it is updated here, whatever keeps the
+// next one from beginning.
 Status PassBarrier(const StepInfo& info, Stages& on) {
   const RunInfo update = RunInfoOf(info, on.engine, 0);
+  DT_TRY_STATUS(WaitForPushes(info, on));
   on.progress.entered = update;
   DT_TRY_STATUS(Barrier(info, on));
   const Status completed = Complete(info, on);
@@ -123,14 +124,18 @@ Status TrainStep(const StepInfo& info, Stages& on) {
   const TimelineSpan whole(on.timeline, stage::kStep, info.step);
   on.engine.BeginStep(info.step, info.slice_owner);
   DT_TRY_STATUS(OwnSlices(info, on));
-  DT_TRY_STATUS(WaitForPushes(info, on));
   // When all pushes are acknowledged and everybody has the dense sums, nothing can be missing any
   // more. A single worker does not wait for the sums: if it is lost, nobody is left who could go on
   // with them.
-  const bool alone = on.overlap && on.team.all.size() == 1;
-  if (alone) DT_TRY_STATUS(Complete(info, on));
+  if (!on.overlap || on.team.all.size() > 1) {
+    DT_TRY_STATUS(FinishExchange(info, on));
+    return PassBarrier(info, on);
+  }
+  DT_TRY_STATUS(WaitForPushes(info, on));
+  DT_TRY_STATUS(Barrier(info, on));
+  DT_TRY_STATUS(Complete(info, on));
   DT_TRY_STATUS(FinishExchange(info, on));
-  return alone ? Update(RunInfoOf(info, on.engine, 0), on) : PassBarrier(info, on);
+  return Update(RunInfoOf(info, on.engine, 0), on);
 }
 
 }  // namespace dt::worker

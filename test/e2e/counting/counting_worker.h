@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "common/cluster/latest_map.h"
+#include "common/cluster/latest_view.h"
 #include "common/config/job_config.h"
 #include "common/control/control_link.h"
 #include "worker/client/ps_client.h"
@@ -99,7 +99,7 @@ class CountingWorker {
   CountingTeam& team_;
   const std::unique_ptr<Network> network_;
   const std::unique_ptr<Network> data_network_;  // Uses shared memory.
-  LatestMap maps_;
+  LatestView maps_;
   HeartbeatMessage progress_;
   std::unique_ptr<ControlLink> link_;
   Status opened_;

@@ -63,8 +63,8 @@ optimizer: {{name: adam, lr: {rate}, clip_norm: 1}}
 train:
   {{batch_size: {batch}, slices: {slices}, epochs: {epochs}, staleness: {staleness}{early_stop}}}
 cluster:
-  {{servers: {servers}, replicas: {replicas}, workers: {workers}, shards: 8, server: {{executors: 2}},
-    move_rate: {move_rate}}}
+  {{servers: {servers}, replicas: {replicas}, workers: {workers}, shards: 8,
+    server: {{executors: 2}}, move_rate: {move_rate}}}
 checkpoint: {{every: {every}, keep: 2, durability: {durability}}}
 parallel: {{overlap: {overlap}}}
 )",

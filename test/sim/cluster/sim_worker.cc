@@ -117,7 +117,7 @@ void SimWorker::Begin() {
     };
     const Status end = worker::RunWorker({.options = worker_,
                                           .link = *this,
-                                          .maps = maps_,
+                                          .latest = latest_,
                                           .data_network = *this,
                                           .connect = connect,
                                           .clock = world()},
@@ -146,13 +146,13 @@ void SimWorker::TakeFromLink() {
     if (const auto* split = std::get_if<SplitMessage>(&message)) {
       split_ = *split;
     } else if (auto* map = std::get_if<MapChangedMessage>(&message)) {
-      maps_.Set(std::move(map->map));
+      latest_.Set(std::move(map->map));
     } else if (const auto* recall = std::get_if<RecallMessage>(&message)) {
       core_.Send(incoming_.OnRecall(*recall));
     } else {
       if (const auto* next = std::get_if<NewViewMessage>(&message)) {
         incoming_.OnNewView();
-        newest_view_ = next->view.number.value();
+        latest_.Announce(next->view.number);
       }
       incoming_.Add(std::move(message));
     }

@@ -58,7 +58,6 @@ class SimWorker : public Process, private ControlLink, private Network {
   void Put(const std::string& key, std::string value) override;
   Result<std::string> Get(const std::string& key, Duration timeout) override;
   Result<SplitMessage> NextSplit(uint64_t order, Duration timeout) override;
-  ViewNumber newest_view() const override { return ViewNumber(newest_view_); }
   bool ended() const override { return ended_; }
   Status end_status() const override;
   void Flush(Duration timeout) override;
@@ -71,14 +70,13 @@ class SimWorker : public Process, private ControlLink, private Network {
 
   const Options options_;
   const worker::WorkerOptions worker_;
-  LatestMap maps_;
+  LatestView latest_;
   uint64_t sockets_ = 0;  // Opened so far.
   LinkCore core_;
   HeartbeatMessage progress_;
   Inbox incoming_;
   std::optional<SplitMessage> split_;
   bool split_asked_ = false;
-  std::atomic<uint64_t> newest_view_ = 0;
   std::atomic<bool> ended_ = false;  // Of the link; threads of the engine look at it, too.
   mutable Mutex mutex_;
   Status end_status_ DT_GUARDED_BY(mutex_);

@@ -10,11 +10,9 @@ inline std::vector<ControlMessage> ControlSamples() {
   const ProcessStats stats{1.5, 100, 200, 300};
   ColumnSpec column;
   column.name = "history";
-  column.type = ColumnType::kIds;
-  column.role = ColumnRole::kFeature;
+  column.type = ColumnType::kIds, column.role = ColumnRole::kFeature;
   column.separator = "|";
-  column.length = 0;
-  column.max_len = 50;
+  column.length = 0, column.max_len = 50;
   column.fill = 2.5f;
   column.weighted = true;
   column.transform = "log";

@@ -29,7 +29,9 @@ struct JobParts {
     return join;
   }
   const Member& Join(Role role, uint64_t incarnation, uint64_t token = 0) {
-    return **members.Join({}, Joiner(role, incarnation, token));
+    const Member& joined = **members.Join({}, Joiner(role, incarnation, token));
+    if (role == Role::kWorker) record.views.workers.push_back(joined.id);
+    return joined;
   }
   // Names of the messages sent to one process since the last call. Forgets messages to others.
   std::vector<std::string> NamesSentTo(uint64_t incarnation) {

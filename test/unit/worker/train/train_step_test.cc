@@ -277,11 +277,11 @@ TEST(TrainStep, TheBarrierComesBehindTheSumsUnlessTheRankIsAlone) {
               ElementsAre("acknowledgements", "barrier", "complete", "the exchange", "update"));
 }
 
-TEST(TrainStep, WithoutOverlapPushesAreAcknowledgedOneByOneAndTheUpdateStandsBeforeComplete) {
+TEST(TrainStep, WithoutOverlapPushesAreAcknowledgedOneByOneAndTheUpdateComesLast) {
   for (const uint32_t ranks : {1u, 2u}) {
     std::vector<std::string> want(4 / ranks, "acknowledgements");
     for (const char* stage :
-         {"the exchange", "update", "acknowledgements", "barrier", "complete"}) {
+         {"the exchange", "acknowledgements", "barrier", "complete", "update"}) {
       want.emplace_back(stage);
     }
     EXPECT_EQ(StagesOf({.ranks = ranks, .overlap = false}), want);

@@ -66,6 +66,11 @@ class TrainedWorker {
   }
 
   Script& script() { return rank_.script; }
+  // A new order.
+  Result<TrainDone> Train(const TrainOrder& order) {
+    order_ = {.number = order_.number + 1};
+    return trainer->Train(order);
+  }
 
   std::vector<uint64_t> trained, validated;  // Rows that were read.
   std::vector<std::pair<Step, uint64_t>> progress;
@@ -98,7 +103,7 @@ class TrainerTest : public ::testing::Test {
     std::vector<Result<TrainDone>> done(workers_.size(), Unavailable("not yet"));
     std::vector<std::jthread> threads;
     for (size_t r = 0; r < workers_.size(); ++r) {
-      threads.emplace_back([&, r] { done[r] = workers_[r]->trainer->Train(order); });
+      threads.emplace_back([&, r] { done[r] = workers_[r]->Train(order); });
     }
     threads.clear();
     std::vector<TrainDone> values;

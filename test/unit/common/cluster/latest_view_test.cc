@@ -1,4 +1,4 @@
-#include "common/cluster/latest_map.h"
+#include "common/cluster/latest_view.h"
 
 #include <thread>
 
@@ -11,12 +11,12 @@ ShardMap MapOfVersion(uint64_t version) {
   return MakeShardMap(MapVersion(version), 2, {{ProcessId(1), {"a"}}});
 }
 
-TEST(LatestMap, HasNoneBeforeTheFirst) {
-  EXPECT_FALSE(LatestMap().NewerThan(MapVersion(0)).has_value());
+TEST(LatestView, HasNoneBeforeTheFirst) {
+  EXPECT_FALSE(LatestView().NewerThan(MapVersion(0)).has_value());
 }
 
-TEST(LatestMap, GivesOnlyWhatIsNewer) {
-  LatestMap latest;
+TEST(LatestView, GivesOnlyWhatIsNewer) {
+  LatestView latest;
   latest.Set(MapOfVersion(3));
   EXPECT_EQ(latest.NewerThan(MapVersion(2)), MapOfVersion(3));
   EXPECT_EQ(latest.NewerThan(MapVersion(2)), MapOfVersion(3)) << "as often as it is asked";
@@ -24,8 +24,8 @@ TEST(LatestMap, GivesOnlyWhatIsNewer) {
   EXPECT_FALSE(latest.NewerThan(MapVersion(4)).has_value());
 }
 
-TEST(LatestMap, AnOlderMapIsPassedOver) {
-  LatestMap latest;
+TEST(LatestView, AnOlderMapIsPassedOver) {
+  LatestView latest;
   latest.Set(MapOfVersion(3));
   latest.Set(MapOfVersion(2));
   EXPECT_EQ(latest.NewerThan(MapVersion(1))->version, MapVersion(3));
@@ -33,9 +33,9 @@ TEST(LatestMap, AnOlderMapIsPassedOver) {
   EXPECT_EQ(latest.NewerThan(MapVersion(3))->version, MapVersion(7));
 }
 
-TEST(LatestMap, OneThreadSetsWhileAnotherAsks) {
+TEST(LatestView, OneThreadSetsWhileAnotherAsks) {
   constexpr uint64_t kLast = 1000;
-  LatestMap latest;
+  LatestView latest;
   std::thread setter([&] {
     for (uint64_t version = 1; version <= kLast; ++version) latest.Set(MapOfVersion(version));
   });

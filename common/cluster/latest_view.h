@@ -1,6 +1,8 @@
-// The newest shard map that has come from the scheduler. Any thread.
+// The newest that has come from the scheduler of the job's members: the shard map, and the number
+// of the view that is announced. Any thread.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <utility>
 
@@ -9,13 +11,16 @@
 
 namespace dt {
 
-class LatestMap {
+class LatestView {
  public:
   // An older map is passed over.
   void Set(ShardMap map) {
     MutexLock lock(mutex_);
     if (!map_.has_value() || map_->version < map.version) map_ = std::move(map);
   }
+
+  void Announce(ViewNumber number) { announced_ = number.value(); }
+  ViewNumber announced() const { return ViewNumber(announced_); }
 
   // The map, if it is newer than `version`.
   std::optional<ShardMap> NewerThan(MapVersion version) const {
@@ -26,6 +31,7 @@ class LatestMap {
  private:
   mutable Mutex mutex_;
   std::optional<ShardMap> map_ DT_GUARDED_BY(mutex_);
+  std::atomic<uint64_t> announced_ = 0;
 };
 
 }  // namespace dt

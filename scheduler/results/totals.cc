@@ -1,4 +1,4 @@
-#include "scheduler/job/totals.h"
+#include "scheduler/results/totals.h"
 
 #include "common/base/text.h"
 

@@ -1,5 +1,5 @@
 // Goal: totals of what processes hold at the end are right. Method: reports made by the test.
-#include "scheduler/job/totals.h"
+#include "scheduler/results/totals.h"
 
 #include <gtest/gtest.h>
 

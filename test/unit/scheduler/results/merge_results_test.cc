@@ -1,4 +1,4 @@
-#include "scheduler/job/merge_results.h"
+#include "scheduler/results/merge_results.h"
 
 #include <limits>
 #include <map>

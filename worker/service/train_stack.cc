@@ -1,0 +1,226 @@
+#include "worker/service/train_stack.h"
+
+#include <algorithm>
+
+#include "common/base/log.h"
+#include "common/config/dense_tables.h"
+#include "common/plan/plan_codec.h"
+#include "ops/op_spec.h"
+#include "worker/engine/device_kernels.h"
+
+namespace dt::worker {
+namespace {
+
+// For answers of others; the scheduler notices a dead one earlier.
+constexpr Duration kTimeout = seconds(60);
+// A server that comes back has this long to read its checkpoint and log; requests to it are sent
+// again after kResendToReturning.
+constexpr Duration kRecovery = std::chrono::minutes(15);
+constexpr Duration kResendToReturning = seconds(1);
+
+Result<Plan> PlanIn(const StartMessage& start) {
+  if (start.plans.size() != 1) {
+    return Internal("the scheduler sent {} plans to this worker", start.plans.size());
+  }
+  return DecodePlan(std::as_bytes(std::span(start.plans.front().bytes)), TraitsOf);
+}
+
+bool IsOnAccelerator(const Value& value) { return value.device == Device::kGpu; }
+
+}  // namespace
+
+Status TrainStack::Start(const StartMessage& start) {
+  DT_TRY(Plan plan, PlanIn(start));
+  DT_TRY_STATUS(Connect(start.view, plan.devices));
+  DT_TRY_STATUS(OpenEngine(std::move(plan)));
+  DT_TRY_STATUS(OpenClient(start.view));
+  OpenTrainer(start.view);
+  LogInfo("worker.started", {{"rank", rank_},
+                             {"workers", start.view.workers.size()},
+                             {"train_rows", options_.data.train->rows()},
+                             {"dense_bytes", engine_->parameters().bytes()}});
+  return OkStatus();
+}
+
+void TrainStack::OnLoaded(Step step, Generation generation) {
+  progress_ = {.step = step};
+  trainer_->ForgetRows();
+  client_->SetGeneration(generation);
+}
+
+// ------------------------------------------------------------ views
+
+Status TrainStack::BeginView(const View& view, Step complete) {
+  DT_TRY_STATUS(LeaveView(view.number, complete));
+  return EnterView(view);
+}
+
+// Keeps the values; everything else is of the old view. Nothing is left if the view before did not
+// come about.
+Status TrainStack::LeaveView(ViewNumber next, Step complete) {
+  if (client_ != nullptr) client_->BeginView(next);
+  if (trainer_ == nullptr) return OkStatus();
+  DT_TRY_STATUS(trainer_->Settle(complete));
+  DT_TRY_STATUS(engine_->FetchParameters());
+  plan_ = engine_->plan();
+  values_ = std::move(engine_->parameters().arrays());
+  trainer_.reset();
+  engine_.reset();
+  team_.reset();
+  return OkStatus();
+}
+
+Status TrainStack::EnterView(const View& view) {
+  DT_TRY_STATUS(Connect(view, plan_.devices));
+  DT_TRY_STATUS(OpenEngine(plan_));
+  Parameters& parameters = engine_->parameters();
+  for (size_t i = 0; i < values_.size(); ++i) {
+    std::ranges::copy(values_[i].values, parameters.arrays()[i].values.begin());
+  }
+  values_.clear();
+  OpenTrainer(view);
+  LogInfo("worker.view", {{"view", view.number.value()},
+                          {"rank", rank_},
+                          {"workers", view.workers.size()},
+                          {"step", progress_.step}});
+  return OkStatus();
+}
+
+// ------------------------------------------------------------ parts
+
+bool TrainStack::WaitsForServers() const {
+  const bool log = job().checkpoint.durability == Durability::kLog;
+  return (log || job().cluster.replicas > 1) && !options_.parts.options.one_process;
+}
+
+// Limit for answers of others. A server that keeps a log comes back, or others have its shards, or
+// the scheduler ends the job.
+Duration TrainStack::Timeout() const {
+  return WaitsForServers() ? job().cluster.wait_for_server + kRecovery : kTimeout;
+}
+
+Status TrainStack::Connect(const View& view, uint32_t team_size) {
+  const WorkerParts& parts = options_.parts;
+  const std::vector<ProcessId>& workers = view.workers;
+  const auto self = std::ranges::find(workers, parts.link.welcome().id);
+  if (self == workers.end()) {
+    return Internal("the scheduler began a view with this worker, and it is not in it");
+  }
+  const MeshLimits limits{.timeout = Timeout(), .interrupted = options_.interrupted};
+  rank_ = static_cast<uint32_t>(self - workers.begin());
+  // Asynchronous workers exchange nothing with one another.
+  if (workers.size() == 1 || job().train.asynchronous()) {
+    connecting_ = false;
+    team_.emplace(std::move(MakeMemoryMesh(1, limits).front()));
+    return OkStatus();
+  }
+  connecting_ = true;
+  DT_TRY(auto mesh, parts.connect(view, rank_, limits));
+  connecting_ = false;
+  team_.emplace(std::move(mesh), team_size);
+  if (!parts.connect_cards) return OkStatus();
+  team_->connect_cards = parts.connect_cards(view, rank_, WithCancel(*team_->mesh, limits));
+  return OkStatus();
+}
+
+Status TrainStack::OpenEngine(Plan plan) {
+  const WorkerOptions& own = options_.parts.options;
+  const bool on_accelerator = std::ranges::any_of(plan.graph.values, IsOnAccelerator);
+  Accelerator* accelerator = own.accelerator != nullptr ? own.accelerator : accelerator_.get();
+  if (on_accelerator && accelerator == nullptr) {
+    DT_TRY(accelerator_, OpenAccelerator(job().cluster, [this, &own] {
+             return own.skip_delays.stop_requested() || !options_.interrupted().ok();
+           }));
+    accelerator = accelerator_.get();
+  }
+  if (tables_ == nullptr) {
+    DT_TRY(tables_, WorkerTables::Create(plan, job(), accelerator));
+  }
+  const Engine::Options options{.pool = options_.pool,
+                                .accelerator = accelerator,
+                                .tables = tables_.get(),
+                                .team = job().train.asynchronous() ? nullptr : &*team_,
+                                .timeline = options_.trace.timeline(),
+                                .overlap = job().parallel.overlap,
+                                .comm_thread = own.comm_thread};
+  const bool all_on_servers = std::ranges::all_of(
+      plan.graph.tables, [](const TableUse& table) { return table.store == kNone; });
+  // Without an accelerator, two steps at once would just share the processors, and each would see
+  // older rows.
+  const bool two_lanes = options.overlap && job().train.asynchronous() && on_accelerator;
+  if (two_lanes && all_on_servers) {
+    DT_TRY(other_engine_, Engine::Create(plan, options));
+  }
+  DT_TRY(engine_, Engine::Create(std::move(plan), options));
+  return OkStatus();
+}
+
+Status TrainStack::OpenClient(const View& view) {
+  const WorkerParts& parts = options_.parts;
+  const auto unreachable = [this](bool waiting, const std::vector<ProcessId>& servers) {
+    heartbeat_.waiting = waiting;
+    heartbeat_.unreachable = servers;
+    options_.parts.link.SetProgress(heartbeat_);
+  };
+  const auto newer_map = [&parts](MapVersion version) { return parts.latest.NewerThan(version); };
+  DT_TRY(client_, PsClient::Open(view, {.network = &parts.data_network,
+                                        .requests = RequestOptions(),
+                                        .interrupted = options_.interrupted,
+                                        .newer_map = newer_map,
+                                        .unreachable = unreachable,
+                                        .clock = &parts.clock}));
+  return OkStatus();
+}
+
+RequestBook::Options TrainStack::RequestOptions() const {
+  const Graph& graph = engine_->plan().graph;
+  RequestBook::Options requests{.wire_tables = WireTables(graph, job().model.tables),
+                                .timeout = Timeout(),
+                                .lease = job().cluster.lease,
+                                .timeline = options_.trace.timeline()};
+  if (WaitsForServers()) requests.resend_after = kResendToReturning;
+  for (size_t t = 0; t < graph.tables.size(); ++t) {
+    const TableConfig& table = job().model.tables[requests.wire_tables[t]];
+    // Otherwise the table is on this worker.
+    const bool travels = graph.tables[t].store == kNone;
+    requests.tables.push_back({travels ? table.dim : 0, table.wire});
+  }
+  auto wire = static_cast<uint32_t>(job().model.tables.size());
+  for (const TableConfig& table : DenseTables(job())) {
+    requests.wire_tables.push_back(wire++);
+    requests.tables.push_back({table.dim, table.wire});
+  }
+  return requests;
+}
+
+void TrainStack::OpenTrainer(const View& view) {
+  const WorkerParts& parts = options_.parts;
+  const auto report = [this](Step step, uint64_t samples) {
+    heartbeat_.step = step;
+    heartbeat_.samples = samples_before_ + samples;
+    tables_->PutSizes(heartbeat_.tables);
+    options_.parts.link.SetProgress(heartbeat_);
+    options_.trace.StepsDone(step);
+  };
+  const bool unbounded = job().train.staleness == kUnboundedStaleness;
+  trainer_ = std::make_unique<Trainer>(
+      Trainer::Options{.job = job(),
+                       .data = options_.data,
+                       .client = *client_,
+                       .engine = *engine_,
+                       .other_engine = other_engine_.get(),
+                       .team = *team_,
+                       .self = parts.link.welcome().id,
+                       .predictions_path = parts.options.predictions_path,
+                       .rank = rank_,
+                       .ranks = static_cast<uint32_t>(view.workers.size()),
+                       .progress = progress_,
+                       .order = order_,
+                       .next_split = unbounded ? options_.next_split : nullptr,
+                       .interrupted = options_.interrupted,
+                       .report = report,
+                       .timeline = options_.trace.timeline(),
+                       .clock = &parts.clock});
+}
+
+}  // namespace dt::worker
