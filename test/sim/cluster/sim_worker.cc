@@ -31,13 +31,16 @@ class SimWorker::Socket : public ClientSocket {
         endpoint_(std::move(endpoint)),
         address_(
             fmt::format("client/{}/{}/{}", worker.incarnation(), endpoint_, worker.sockets_++)) {
-    worker_.wires().Listen(address_, worker_.node(),
-                           [this](const std::string&, const Frames& message) {
-                             worker_.WhenAwake([this, message] {
-                               arrived_.push_back(message);
-                               worker_.Wake();
-                             });
-                           });
+    worker_.wires().Listen(
+        address_, worker_.node(),
+        [&worker, here = std::weak_ptr(arrived_)](const std::string&, const Frames& message) {
+          worker.WhenAwake([&worker, here, message] {
+            const auto arrived = here.lock();
+            if (arrived == nullptr) return;  // It has been closed meanwhile.
+            arrived->push_back(message);
+            worker.Wake();
+          });
+        });
   }
   ~Socket() override { worker_.wires().Forget(address_); }
 
@@ -49,19 +52,19 @@ class SimWorker::Socket : public ClientSocket {
   }
   Result<Frames> Receive(Duration timeout) override {
     const TimePoint deadline = worker_.world().Now() + timeout;
-    while (arrived_.empty()) {
+    while (arrived_->empty()) {
       if (worker_.world().Now() >= deadline) return Timeout("nothing from {}", endpoint_);
       DT_TRY_STATUS(worker_.Wait(deadline));
     }
-    Frames message = std::move(arrived_.front());
-    arrived_.pop_front();
+    Frames message = std::move(arrived_->front());
+    arrived_->pop_front();
     return message;
   }
 
  private:
   SimWorker& worker_;
   const std::string endpoint_, address_;
-  std::deque<Frames> arrived_;
+  const std::shared_ptr<std::deque<Frames>> arrived_ = std::make_shared<std::deque<Frames>>();
 };
 
 SimWorker::SimWorker(World& world, Wires& wires, Node node, uint64_t incarnation, Options options)
