@@ -57,14 +57,6 @@ void CheckpointCommit::OnRemoved(ProcessId server, bool gone) {
   record_.lost.insert(server);  // It may have answered before the cut.
 }
 
-void CheckpointCommit::OnWorkerLost(bool answered) {
-  if (record_.stage == Stage::kAsked && !answered) record_.worker_lost = true;
-}
-
-void CheckpointCommit::OnView(Step step) {
-  if (std::exchange(record_.worker_lost, false) && step > record_.step) record_.abandoned = true;
-}
-
 std::optional<CheckpointCommit::Settled> CheckpointCommit::TakeSettled() {
   if (!writing() || !record_.writing.empty()) return std::nullopt;
   CheckpointRecord done = std::exchange(record_, {});

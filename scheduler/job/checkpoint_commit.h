@@ -32,10 +32,9 @@ struct CheckpointRecord {
   std::set<ProcessId> writing;  // Servers that still write their rows; set at the cut.
   // Servers that died, or went, after their answer and before their rows were written.
   std::set<ProcessId> lost;
-  bool abandoned = false;    // A server was removed before its rows were written.
-  bool worker_lost = false;  // Before it had answered; see OnView.
+  bool abandoned = false;  // A server was removed before its rows were written.
   std::map<ProcessId, std::vector<CheckpointFile>> rows;  // The files of the servers that are done.
-  DT_FIELDS(stage, order, step, best, manifest, writing, lost, abandoned, worker_lost, rows)
+  DT_FIELDS(stage, order, step, best, manifest, writing, lost, abandoned, rows)
 };
 
 class CheckpointCommit {
@@ -66,11 +65,6 @@ class CheckpointCommit {
   // Unless its rows are written, the checkpoint is abandoned: nobody else writes them. One that is
   // not gone may still write, and is waited for.
   void OnRemoved(ProcessId server, bool gone);
-  // A worker is lost. `answered`: it had already answered the order to save.
-  void OnWorkerLost(bool answered);
-  // The workers are others, and `step` steps are complete. They save again, unless training has
-  // gone on since: then what the lost one has saved is not known, and the checkpoint is abandoned.
-  void OnView(Step step);
   // Returns the result once, when no server writes any more; the state is idle afterwards.
   std::optional<Settled> TakeSettled();
 

@@ -133,8 +133,7 @@ Status Job::TryAdvance(TimePoint now) {
   DT_TRY_STATUS(start_.Advance(now));
   if (phase() != JobPhase::kRunning) return OkStatus();
   if (!training_ && !evaluation_) BeginRun(now);
-  DT_TRY(const bool begun, views_.Settle(now));
-  if (begun) training_->OnView(record_.views.step);
+  DT_TRY_STATUS(views_.Settle(now));
   if (views_.forming()) return OkStatus();
   while (std::optional<OrderTracker::Completed> done = orders_.TakeCompleted()) {
     DT_TRY_STATUS(Complete(now, *std::move(done)));

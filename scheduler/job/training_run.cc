@@ -120,11 +120,6 @@ void TrainingRun::EndRecall(const OrderTracker::Recalled& recalled) {
 }
 
 void TrainingRun::OnWorkerLost(ProcessId worker) {
-  for (const OrdersOut::Out& out : job_.record.orders.out) {
-    if (out.order.number == record_.checkpoint.order) {
-      checkpoint_.OnWorkerLost(out.outcomes.contains(worker));
-    }
-  }
   if (const auto recalled = job_.orders.RemoveWorker(worker)) EndRecall(*recalled);
 }
 

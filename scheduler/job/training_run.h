@@ -34,8 +34,6 @@ class TrainingRun {
   Status OnRemoved(TimePoint now, ProcessId server, bool gone);
   // The job goes on without a worker, of which nothing is expected any more.
   void OnWorkerLost(ProcessId worker);
-  // See CheckpointCommit::OnView.
-  void OnView(Step step) { checkpoint_.OnView(step); }
   // Asks for a checkpoint if the server's log is too long, since a checkpoint shortens the log.
   void OnReport(TimePoint now, const Member& from, const HeartbeatMessage& report);
   void Tick(TimePoint now) { pace_.Update(now, StepsDone(schedule_, ReportedStep())); }

@@ -55,8 +55,8 @@ Status WorkerViews::OnReport(const Member& from, const ViewReportMessage& report
   return OkStatus();
 }
 
-// Outside of training no step is under way: workers may be anywhere between two orders to load, and
-// servers count every step as complete at the end.
+// Other orders than to train are out alone. Then no step is under way: some workers may have loaded
+// a checkpoint and others not, and servers count every step as complete at the end.
 Result<Step> WorkerViews::CompleteSteps() const {
   const ViewsRecord& views = record();
   Step complete = 0;
@@ -78,14 +78,14 @@ Result<Step> WorkerViews::CompleteSteps() const {
   return complete;
 }
 
-Result<bool> WorkerViews::Settle(TimePoint now) {
+Status WorkerViews::Settle(TimePoint now) {
   ViewsRecord& views = record();
-  if (!views.forming || !views.missing.empty()) return false;
+  if (!views.forming || !views.missing.empty()) return OkStatus();
   DT_TRY(views.step, CompleteSteps());
   views.forming = false;
   views.reports.clear();
   const std::vector<uint32_t> owners = SliceOwners(job_);
-  OrderTracker::NewWorkers workers{views.workers, owners, {}, views.step};
+  OrderTracker::NewWorkers workers{views.workers, owners, {}};
   for (const Member* server : job_.members.OfRole(Role::kServer)) {
     workers.servers.insert(server->id);
   }
@@ -104,7 +104,7 @@ Result<bool> WorkerViews::Settle(TimePoint now) {
     job_.out.Send(*job_.members.Find(id), ViewBeginsMessage{views.number, views.step});
   }
   for (const auto& [id, order] : again) job_.out.Send(*job_.members.Find(id), order);
-  return true;
+  return OkStatus();
 }
 
 void WorkerViews::SendTo(const Member& to) const {

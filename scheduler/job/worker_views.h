@@ -35,8 +35,7 @@ class WorkerViews {
   void OnServerGone(ProcessId server) { record().missing.erase(server); }
   bool forming() const { return job_.record.views.forming; }
   // If all have reported, begins the view: sends it, and the orders that are out, to its workers.
-  // Returns whether it has begun.
-  Result<bool> Settle(TimePoint now);
+  Status Settle(TimePoint now);
   // Sends a process that begins a session what it may have missed of the newest view.
   void SendTo(const Member& to) const;
 

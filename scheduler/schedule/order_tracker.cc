@@ -37,9 +37,7 @@ void OrderTracker::Remove(ProcessId id) {
 
 std::optional<OrderTracker::Recalled> OrderTracker::RemoveWorker(ProcessId id) {
   Remove(id);
-  for (OrdersOut::Out& out : record_.out) {
-    if (!std::holds_alternative<SaveOrder>(out.order.what)) out.outcomes.erase(id);
-  }
+  for (OrdersOut::Out& out : record_.out) out.outcomes.erase(id);
   std::optional<OrdersOut::Recall>& recall = record_.recall;
   if (!recall.has_value() || recall->missing.erase(id) == 0 || !recall->missing.empty()) {
     return std::nullopt;
@@ -50,11 +48,9 @@ std::optional<OrderTracker::Recalled> OrderTracker::RemoveWorker(ProcessId id) {
 std::vector<std::pair<ProcessId, OrderMessage>> OrderTracker::OnNewWorkers(const NewWorkers& now) {
   std::vector<std::pair<ProcessId, OrderMessage>> again;
   for (OrdersOut::Out& out : record_.out) {
-    auto* const train = std::get_if<TrainOrder>(&out.order.what);
-    const auto* const save = std::get_if<SaveOrder>(&out.order.what);
-    if (train != nullptr) {
+    if (auto* const train = std::get_if<TrainOrder>(&out.order.what)) {
       train->slice_owner = now.slice_owner;
-    } else if (save == nullptr || save->step == now.step) {
+    } else {
       std::erase_if(out.outcomes,
                     [&](const auto& outcome) { return !now.servers.contains(outcome.first); });
       out.missing.insert(now.workers.begin(), now.workers.end());

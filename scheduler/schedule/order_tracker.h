@@ -72,17 +72,15 @@ class OrderTracker {
   // Nothing is expected of this process any more. What it has reported stays. REQUIRES: no order
   // that is recalled was issued to it.
   void Remove(ProcessId id);
-  // A worker is lost; only what it has saved stays. Returns what follows, if its answer to a recall
-  // was the last one missing.
+  // A worker is lost, and what it has reported counts no more. Returns what follows, if its answer
+  // to a recall was the last one missing.
   std::optional<Recalled> RemoveWorker(ProcessId id);
-  // From now on the workers are these, and `step` steps are complete. Training goes on where it is,
-  // in slices of these owners; all other orders are done again by the workers, unless training has
-  // gone on since. Returns the orders to be sent, oldest first.
+  // From now on the workers are these. Training goes on where it is, in slices of these owners; all
+  // other orders are done again by the workers. Returns the orders to be sent, oldest first.
   struct NewWorkers {
     const std::vector<ProcessId>& workers;
     const std::vector<uint32_t>& slice_owner;
     std::set<ProcessId> servers;  // What they have reported stays.
-    Step step = 0;
   };
   std::vector<std::pair<ProcessId, OrderMessage>> OnNewWorkers(const NewWorkers& now);
   // The orders that one process has not carried out and that are not recalled, oldest first.

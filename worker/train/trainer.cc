@@ -154,11 +154,13 @@ Result<TrainDone> Trainer::TrainSynchronous(const TrainOrder& order) {
 
 Status Trainer::Settle(Step step) {
   TrainProgress& progress = options_.progress;
+  if (!progress.entered) return OkStatus();
   if (step <= progress.step) {
-    if (std::exchange(progress.entered, std::nullopt)) options_.engine.Abandon();
+    progress.entered.reset();
+    options_.engine.Abandon();
     return OkStatus();
   }
-  if (step != progress.step + 1 || !progress.entered) {
+  if (step != progress.step + 1) {
     return Internal("{} steps are complete, and this worker has done {}", step, progress.step);
   }
   DT_TRY_STATUS(options_.client.Complete(progress.step));

@@ -58,8 +58,8 @@ class Trainer {
 
   // After an error the engine is abandoned, unless the barrier of a step was entered.
   Result<TrainDone> Train(const TrainOrder& order);
-  // Every step before `step` is complete. Completes the one whose barrier was entered, or gives it
-  // up. Errors: Internal, if a step is complete that this worker has not entered.
+  // Every step before `step` is complete. If this worker has entered a barrier, completes the step
+  // or gives it up. Errors: Internal, if a step is complete that this worker has not entered.
   Status Settle(Step step);
   Result<EvaluateDone> Evaluate(const EvaluateOrder& order);
   // If dense parameters are on servers, copies their values from there to the engine. To be called

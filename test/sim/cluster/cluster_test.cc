@@ -114,6 +114,18 @@ TEST(Cluster, WorkersServersAndSchedulersAreLostTogether) {
   ExpectAtMost(all.restarts, 0.1);
 }
 
+// Whole jobs, too: the next one may lose a worker while it loads the checkpoint.
+TEST(Cluster, WorkersAreLostInJobsThatAreStartedAgain) {
+  const Story::Tally all = TellAll(Mode::kManyWorkers, {.network = kBadNetwork,
+                                                        .lasting = seconds(20),
+                                                        .kill = 0.03,
+                                                        .lose_worker = 0.08,
+                                                        .stop = 0.02,
+                                                        .kills_max = 6});
+  ExpectAtLeast(all.views, 0.5);
+  ExpectAtLeast(all.restarts, 0.8);
+}
+
 // The processes go on with what they have, and tell the next scheduler what it must know.
 TEST(Cluster, SchedulersThatAreKilledAreSucceeded) {
   for (const Mode mode : {Mode::kSynchronous, Mode::kLog, Mode::kBounded, Mode::kUnbounded}) {

@@ -100,6 +100,28 @@ TEST_F(WorkerViewsTest, AnotherSchedulerAsksAgain) {
   EXPECT_THAT(SentTo<ViewBeginsMessage>(1), SizeIs(1)) << "in case it was lost";
 }
 
+// Some workers may have loaded the checkpoint, and others not.
+TEST_F(WorkerViewsTest, WhileACheckpointIsLoadedItsStepCounts) {
+  JobOptions::Checkpoint checkpoint{.folder = "/done/40", .manifest = {}};
+  checkpoint.manifest.schedule.step = 40;
+  checkpoint.manifest.train_rows = 100;
+  Make(checkpoint);
+  Begin();
+  Lose(2);
+  Say(1, Report(0));
+  Say(3, Report(0));
+  const std::vector<Outgoing> told = job_->TakeOutgoing();
+  size_t loads = 0;
+  for (const Outgoing& out : told) {
+    if (const auto* begins = std::get_if<ViewBeginsMessage>(&out.message)) {
+      EXPECT_EQ(begins->step, 40U);
+    }
+    const auto* const order = std::get_if<OrderMessage>(&out.message);
+    if (order != nullptr && out.to == Incarnation(1)) ++loads;
+  }
+  EXPECT_EQ(loads, 2U) << "at first, and again in the new view";
+}
+
 TEST_F(WorkerViewsTest, TheLastWorkerEndsTheJob) {
   Begin();
   Lose(2);
