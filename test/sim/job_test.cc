@@ -218,7 +218,9 @@ TEST_P(JobSim, ResultsDoNotDependOnTheNetwork) {
 }
 
 TEST_P(JobSim, CrashEndsTheJobWithTheProcesssName) {
-  SimJob sim(GetParam(), job_);
+  JobConfig job = job_;
+  job.parallel.optimizer.on = true;  // So the job cannot go on without one of its workers.
+  SimJob sim(GetParam(), job);
   sim.network().Misbehave({.drop = 0.05, .duplicate = 0.05, .delay_max = milliseconds(50)});
   Populate(sim);
   const Duration before = milliseconds(50 * sim.network().Below(16));
