@@ -322,7 +322,9 @@ TEST_P(JobSim, AServerThatIsToldToHaveEndedIsReplacedWithoutALease) {
 }
 
 TEST_P(JobSim, AnEndThatIsToldEndsTheJobAtOnceWithTheProcesssName) {
-  SimJob sim(GetParam(), job_);
+  JobConfig job = job_;
+  job.parallel.optimizer.on = true;  // So the job cannot go on without one of its workers.
+  SimJob sim(GetParam(), job);
   Populate(sim);
   sim.RunUntil(milliseconds(50 + 50 * sim.network().Below(16)), [] { return false; });
   if (sim.job().phase() == JobPhase::kEnded) return;
