@@ -102,7 +102,7 @@ TEST_F(Views, AtAnyInstant) {
 
 TEST_F(Views, AWorkerThatWakesHearsThatItIsGone) {
   WriteJob(kThree);
-  Launch("worker-sleeps", {"--set", "cluster.lease=1s"});
+  Launch("worker-sleeps");
   ASSERT_TRUE(HasCheckpointOf(100)) << launch_->Output();
   const std::vector<pid_t> workers = Workers();
   ASSERT_EQ(workers.size(), 3U);
