@@ -1,4 +1,4 @@
-// What the job does when a process is lost.
+// Losses of processes: which ones the job goes on without, and how it ends otherwise.
 #include "common/base/log.h"
 #include "common/control/link_core.h"
 #include "scheduler/job/job.h"
@@ -39,7 +39,7 @@ void Job::Lose(TimePoint now, const ServerRecovery::Loss& loss) {
 void Job::LoseWorker(TimePoint now, const Member& worker, const std::string& how) {
   const ProcessId id = worker.id;
   const std::string why = fmt::format("{} {}", worker.Name(), how);
-  record_.gone.push_back({worker.incarnation(), why});
+  record_.gone.push_back({worker.incarnation(), why, false, Role::kWorker});
   DismissIfGone(worker.incarnation());
   out_.AddEvent(now, "worker_lost", {{"id", int64_t{id.value()}}, {"how", how}});
   LogWarn("job.goes_on_without_worker", {{"why", why}});

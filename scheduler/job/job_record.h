@@ -54,7 +54,7 @@ struct TrainingRecord {
   DT_FIELDS(schedule, work, checkpoint, committed, loaded, had_finished, first_step, trained_before)
 };
 
-// What a process has reported of the steps before a new view; see ViewReportMessage.
+// The report of one process for a new view; see ViewReportMessage.
 struct ViewReport {
   Step step = 0;
   bool entered = false;
@@ -76,7 +76,8 @@ struct GoneProcess {
   Incarnation incarnation;
   std::string why;  // "server 2 (pid 4711 on host7) has not been heard of for 3.1 s"
   bool drained = false;
-  DT_FIELDS(incarnation, why, drained)
+  Role role = Role::kServer;
+  DT_FIELDS(incarnation, why, drained, role)
 };
 
 struct JobRecord {

@@ -34,7 +34,7 @@ void WorkerViews::Without(TimePoint now, ProcessId worker) {
   views.reports.clear();
   views.missing = {views.workers.begin(), views.workers.end()};
   for (const Member* server : job_.members.OfRole(Role::kServer)) views.missing.insert(server->id);
-  // What workers have left for one another belonged to the old view.
+  // The rendezvous has keys of the old view only.
   job_.record.rendezvous = {};
   if (!since_.has_value()) since_ = now;
   for (const ProcessId id : views.missing) {

@@ -132,7 +132,7 @@ void AddChains(const Job& job, JobStatus& to) {
     ++shards.by_members[chain.members.size()];
   }
   for (const GoneProcess& gone : job.record().gone) {
-    if (!gone.drained) shards.lost.push_back(gone.why);
+    if (!gone.drained && gone.role == Role::kServer) shards.lost.push_back(gone.why);
   }
   shards.copies = CopiesOf(map, job.membership());
   if (job.phase() == JobPhase::kRunning && job.training() != nullptr) {

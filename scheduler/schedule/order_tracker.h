@@ -80,7 +80,7 @@ class OrderTracker {
   struct NewWorkers {
     const std::vector<ProcessId>& workers;
     const std::vector<uint32_t>& slice_owner;
-    std::set<ProcessId> servers;  // What they have reported stays.
+    std::set<ProcessId> servers;  // Their reports stay.
   };
   std::vector<std::pair<ProcessId, OrderMessage>> OnNewWorkers(const NewWorkers& now);
   // The orders that one process has not carried out and that are not recalled, oldest first.

@@ -19,7 +19,7 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 using Arguments = std::vector<std::string>;
 
-// Of several workers the job goes on without one; see views_test.cc.
+// A job with several workers goes on without one; see views_test.cc.
 const Arguments kOneWorker = {"--set", "cluster.workers=1"};
 
 class Faults : public ::testing::Test {

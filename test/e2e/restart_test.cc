@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "test/support/tiny_job.h"
+#include "test/e2e/launched_job.h"
 
 namespace dt::test {
 namespace {
@@ -17,31 +17,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-class Restart : public ::testing::Test {
+class Restart : public LaunchedJob {
  protected:
-  void WriteJob(const TinyJobOptions& options) { job_ = WriteTinyJob(folder_, options); }
-
-  // The checksums of the job, trained in one process.
-  std::string Undisturbed() {
-    const ProgramEnd calm =
-        RunProgram(folder_.path(), {"train", job_, "--set", "job=calm", "--result", "calm.json"});
-    EXPECT_EQ(calm.exit_code, 0) << calm.output;
-    return ChecksumOf(folder_, "calm.json");
-  }
-
-  void Launch(const std::string& name, const std::vector<std::string>& more = {}) {
-    name_ = JobNameOfOurs(name);
-    mark_ = "job=" + name_;
-    std::vector<std::string> arguments = {"launch",   job_,          "--set",        mark_,
-                                          "--result", "killed.json", "--no-progress"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    launch_ = std::make_unique<Program>(folder_.path(), arguments);
-  }
   bool Eventually(const std::function<bool()>& done) { return test::Eventually(seconds(30), done); }
-  bool HasCheckpointOf(uint64_t step) {
-    const std::vector<std::string> saved = CheckpointsOf(folder_, name_);
-    return !saved.empty() && StepOf(saved.back()) >= step;
-  }
   // Kills it, and waits until another one runs.
   void KillScheduler() {
     const std::vector<pid_t> killed = ProcessesWith(mark_, "scheduler");
@@ -52,15 +30,6 @@ class Restart : public ::testing::Test {
       return !now.empty() && now != killed;
     })) << launch_->Output();
   }
-  void ExpectEnd() {
-    const ProgramEnd end = launch_->Wait(seconds(90));
-    ASSERT_EQ(end.exit_code, 0) << end.output;
-    EXPECT_TRUE(ProcessesWith(mark_).empty());
-  }
-
-  const TempFolder folder_;
-  std::string job_, name_, mark_;
-  std::unique_ptr<Program> launch_;
 };
 
 constexpr const char* kEvery100 = "checkpoint: {every: 100}";
@@ -73,8 +42,8 @@ TEST_F(Restart, ASchedulerKilledWhileItTrainsIsFollowedByAnother) {
     KillScheduler();
   }
   ExpectEnd();
-  EXPECT_THAT(folder_.Read("killed.json"), HasSubstr("scheduler_restarted"));
-  EXPECT_EQ(ChecksumOf(folder_, "killed.json"), Undisturbed());
+  EXPECT_THAT(folder_.Read("launched.json"), HasSubstr("scheduler_restarted"));
+  EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed());
 }
 
 // At instants that the processes do not choose: among them while they join, read and start.
@@ -88,7 +57,7 @@ TEST_F(Restart, AtAnyInstant) {
     const std::vector<pid_t> found = ProcessesWith(mark_, "scheduler");
     if (!found.empty()) kill(found[0], SIGKILL);
     ExpectEnd();
-    EXPECT_EQ(ChecksumOf(folder_, "killed.json"), undisturbed) << ms;
+    EXPECT_EQ(ChecksumOf(folder_, "launched.json"), undisturbed) << ms;
     if (HasFailure()) return;
   }
 }
@@ -106,8 +75,8 @@ TEST_F(Restart, AServerThatIsKilledMeanwhileComesBackToo) {
   kill(servers[0], SIGKILL);
   KillScheduler();
   ExpectEnd();
-  EXPECT_THAT(folder_.Read("killed.json"), HasSubstr("recovered"));
-  EXPECT_EQ(ChecksumOf(folder_, "killed.json"), Undisturbed());
+  EXPECT_THAT(folder_.Read("launched.json"), HasSubstr("recovered"));
+  EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed());
 }
 
 // Nobody waits for a run whose processes are all gone.

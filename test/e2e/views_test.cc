@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "test/support/tiny_job.h"
+#include "test/e2e/launched_job.h"
 
 namespace dt::test {
 namespace {
@@ -17,38 +17,15 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-class Views : public ::testing::Test {
+class Views : public LaunchedJob {
  protected:
-  void WriteJob(const TinyJobOptions& options) { job_ = WriteTinyJob(folder_, options); }
-
-  // The checksums of the job, trained in one process.
-  std::string Undisturbed() {
-    const ProgramEnd calm =
-        RunProgram(folder_.path(), {"train", job_, "--set", "job=calm", "--result", "calm.json"});
-    EXPECT_EQ(calm.exit_code, 0) << calm.output;
-    return ChecksumOf(folder_, "calm.json");
-  }
-
-  void Launch(const std::string& name, const std::vector<std::string>& more = {}) {
-    name_ = JobNameOfOurs(name);
-    mark_ = "job=" + name_;
-    std::vector<std::string> arguments = {"launch",   job_,         "--set",        mark_,
-                                          "--result", "views.json", "--no-progress"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    launch_ = std::make_unique<Program>(folder_.path(), arguments);
-  }
-  bool HasCheckpointOf(uint64_t step) {
-    return Eventually(seconds(40), [&] {
-      const std::vector<std::string> saved = CheckpointsOf(folder_, name_);
-      return !saved.empty() && StepOf(saved.back()) >= step;
-    });
+  bool Reaches(uint64_t step) {
+    return Eventually(seconds(40), [&] { return HasCheckpointOf(step); });
   }
   std::vector<pid_t> Workers() const { return ProcessesWith(mark_, "worker"); }
-  void ExpectEnd(size_t views) {
-    const ProgramEnd end = launch_->Wait(seconds(90));
-    ASSERT_EQ(end.exit_code, 0) << end.output;
-    EXPECT_TRUE(ProcessesWith(mark_).empty());
-    const nlohmann::json result = nlohmann::json::parse(folder_.Read("views.json"));
+  void ExpectViews(size_t views) {
+    ExpectEnd();
+    const nlohmann::json result = nlohmann::json::parse(folder_.Read("launched.json"));
     size_t found = 0;
     for (const nlohmann::json& event : result["events"]) {
       if (event["kind"] != "view") continue;
@@ -58,10 +35,6 @@ class Views : public ::testing::Test {
     }
     EXPECT_EQ(found, views) << result["events"];
   }
-
-  const TempFolder folder_;
-  std::string job_, name_, mark_;
-  std::unique_ptr<Program> launch_;
 };
 
 constexpr const char* kEvery100 = "checkpoint: {every: 100}";
@@ -72,14 +45,14 @@ TEST_F(Views, KilledWorkersChangeNoBit) {
   WriteJob(kThree);
   Launch("workers-die");
   for (const uint64_t step : {100, 200}) {
-    ASSERT_TRUE(HasCheckpointOf(step)) << launch_->Output();
+    ASSERT_TRUE(Reaches(step)) << launch_->Output();
     const std::vector<pid_t> workers = Workers();
     ASSERT_FALSE(workers.empty());
     kill(workers[step % workers.size()], SIGKILL);
     ASSERT_TRUE(Eventually(seconds(5), [&] { return Workers().size() < workers.size(); }));
   }
-  ExpectEnd(2);
-  EXPECT_EQ(ChecksumOf(folder_, "views.json"), Undisturbed());
+  ExpectViews(2);
+  EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed());
 }
 
 // At instants that the processes do not choose.
@@ -89,13 +62,13 @@ TEST_F(Views, AtAnyInstant) {
   const std::string undisturbed = Undisturbed();
   for (const int ms : {3, 17, 41, 90, 160, 230}) {
     Launch(fmt::format("worker-dies-after-{}", ms));
-    ASSERT_TRUE(HasCheckpointOf(40)) << launch_->Output();
+    ASSERT_TRUE(Reaches(40)) << launch_->Output();
     test::Eventually(milliseconds(ms), [] { return false; });
     const std::vector<pid_t> workers = Workers();
     ASSERT_EQ(workers.size(), 3U);
     kill(workers[static_cast<size_t>(ms) % 3], SIGKILL);
-    ExpectEnd(1);
-    EXPECT_EQ(ChecksumOf(folder_, "views.json"), undisturbed) << ms;
+    ExpectViews(1);
+    EXPECT_EQ(ChecksumOf(folder_, "launched.json"), undisturbed) << ms;
     if (HasFailure()) return;
   }
 }
@@ -103,33 +76,33 @@ TEST_F(Views, AtAnyInstant) {
 TEST_F(Views, AWorkerThatWakesHearsThatItIsGone) {
   WriteJob(kThree);
   Launch("worker-sleeps");
-  ASSERT_TRUE(HasCheckpointOf(100)) << launch_->Output();
+  ASSERT_TRUE(Reaches(100)) << launch_->Output();
   const std::vector<pid_t> workers = Workers();
   ASSERT_EQ(workers.size(), 3U);
   kill(workers[1], SIGSTOP);
-  ASSERT_TRUE(HasCheckpointOf(250)) << launch_->Output();
+  ASSERT_TRUE(Reaches(250)) << launch_->Output();
   kill(workers[1], SIGCONT);
-  ExpectEnd(1);
-  EXPECT_EQ(ChecksumOf(folder_, "views.json"), Undisturbed());
+  ExpectViews(1);
+  EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed());
 }
 
 TEST_F(Views, AWorkerThatIsStoppedLeaves) {
   WriteJob(kThree);
   Launch("worker-leaves", {"--set", "cluster.lease=20s"});
-  ASSERT_TRUE(HasCheckpointOf(100)) << launch_->Output();
+  ASSERT_TRUE(Reaches(100)) << launch_->Output();
   const std::vector<pid_t> workers = Workers();
   ASSERT_EQ(workers.size(), 3U);
   kill(workers[0], SIGTERM);
-  ExpectEnd(1);
-  EXPECT_THAT(folder_.Read("views.json"), HasSubstr("was stopped"));
-  EXPECT_EQ(ChecksumOf(folder_, "views.json"), Undisturbed());
+  ExpectViews(1);
+  EXPECT_THAT(folder_.Read("launched.json"), HasSubstr("was stopped"));
+  EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed());
 }
 
 // The job ends if it cannot go on without the worker, and names it.
 TEST_F(Views, TheLastWorkerEndsTheJob) {
   WriteJob({.epochs = 100000, .slices = 2, .servers = 1, .workers = 2, .more = kEvery100});
   Launch("all-workers-die", {"--set", "cluster.lease=20s"});
-  ASSERT_TRUE(HasCheckpointOf(100)) << launch_->Output();
+  ASSERT_TRUE(Reaches(100)) << launch_->Output();
   for (const pid_t worker : Workers()) kill(worker, SIGKILL);
   const ProgramEnd end = launch_->Wait(seconds(15));
   EXPECT_EQ(end.exit_code, 1) << end.output;

@@ -1,6 +1,6 @@
-// What a worker trains with: the connections to other workers and to servers, the engine and the
-// trainer. The values of dense parameters, the progress and the connections to servers live as long
-// as the job; everything else is made anew for each view. Owned by the train thread.
+// The parts of a worker that train: the connections to other workers and to servers, the engine
+// and the trainer. The values of dense parameters, the progress and the connections to servers live
+// as long as the job; everything else is made anew for each view. Owned by the train thread.
 #pragma once
 
 #include <functional>
@@ -73,7 +73,7 @@ class TrainStack {
 
   const Options options_;
   TrainProgress progress_;
-  OrderProgress order_;          // Of the current order.
+  OrderProgress order_;          // The current order's.
   uint64_t samples_before_ = 0;  // Trained by orders before it.
   HeartbeatMessage heartbeat_;   // As it was reported last.
   // From one view to the next.
@@ -84,7 +84,7 @@ class TrainStack {
   uint32_t rank_ = 0;
   bool connecting_ = false;  // To the other workers, at this moment.
   std::optional<TeamLink> team_;
-  std::unique_ptr<Accelerator> accelerator_;  // Null: the plan needs none, or the options name one.
+  std::unique_ptr<Accelerator> accelerator_;  // Absent if the plan needs none, or options name one.
   std::unique_ptr<WorkerTables> tables_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Engine> other_engine_;  // See Trainer::Options; null: none.

@@ -18,7 +18,7 @@ namespace dt::worker {
 struct WorkerParts {
   const WorkerOptions& options;
   ControlLink& link;         // After its welcome.
-  const LatestView& latest;  // What has come through the link.
+  const LatestView& latest;  // The newest that has come through the link.
   Network& data_network;     // To the servers.
   // Connects this worker to the others of a view.
   std::function<Result<std::unique_ptr<Mesh>>(const View& view, uint32_t rank,

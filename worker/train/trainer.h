@@ -19,7 +19,7 @@ struct Datasets {
   const Dataset& of(SplitKind split) const;
 };
 
-// What a worker has done of an order to train.
+// The part of an order to train that a worker has done.
 struct OrderProgress {
   uint64_t number = 0;             // The order's.
   std::optional<TimePoint> begun;  // Its first step.
