@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "scheduler/job/job_context.h"
+#include "scheduler/state/job_context.h"
 
 namespace dt::scheduler {
 

@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "common/control/process_end.h"
-#include "scheduler/job/admission.h"
+#include "scheduler/elastic/admission.h"
 #include "scheduler/job/evaluation_run.h"
-#include "scheduler/job/job_context.h"
+#include "scheduler/state/job_context.h"
 #include "scheduler/job/job_start.h"
-#include "scheduler/job/server_recovery.h"
-#include "scheduler/job/shard_moves.h"
+#include "scheduler/elastic/server_recovery.h"
+#include "scheduler/elastic/shard_moves.h"
 #include "scheduler/job/training_run.h"
-#include "scheduler/job/worker_views.h"
+#include "scheduler/elastic/worker_views.h"
 #include "scheduler/results/totals.h"
 
 namespace dt::scheduler {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "common/plan/plan.h"
-#include "scheduler/job/job_context.h"
+#include "scheduler/state/job_context.h"
 
 namespace dt::scheduler {
 

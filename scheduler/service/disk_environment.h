@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "scheduler/checkpoint/checkpoint_store.h"
-#include "scheduler/job/job_environment.h"
+#include "scheduler/state/job_environment.h"
 #include "scheduler/service/run_store.h"
 
 namespace dt::scheduler {

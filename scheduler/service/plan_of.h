@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/config/job_config.h"
-#include "scheduler/job/job_environment.h"
+#include "scheduler/state/job_environment.h"
 
 namespace dt::scheduler {
 

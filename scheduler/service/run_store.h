@@ -11,7 +11,7 @@
 
 #include "common/base/fields.h"
 #include "common/base/ids.h"
-#include "scheduler/job/job_record.h"
+#include "scheduler/state/job_record.h"
 #include "scheduler/service/state_store.h"
 
 namespace dt::scheduler {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "scheduler/checkpoint/checkpoint_store.h"
-#include "scheduler/job/job_options.h"
-#include "scheduler/job/job_record.h"
+#include "scheduler/state/job_options.h"
+#include "scheduler/state/job_record.h"
 
 namespace dt::scheduler {
 

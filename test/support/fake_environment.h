@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "scheduler/job/job_environment.h"
+#include "scheduler/state/job_environment.h"
 
 namespace dt::scheduler {
 

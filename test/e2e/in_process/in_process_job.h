@@ -11,7 +11,7 @@
 #include "common/device/accelerator.h"
 #include "common/net/socket.h"
 #include "common/plan/plan.h"
-#include "scheduler/job/job_options.h"
+#include "scheduler/state/job_options.h"
 #include "test/support/tiny_job.h"
 
 namespace dt::test {

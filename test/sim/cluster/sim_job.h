@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/config/job_config.h"
-#include "scheduler/job/job_environment.h"
+#include "scheduler/state/job_environment.h"
 #include "server/shard/shard_set.h"
 #include "test/support/scratch_folder.h"
 

@@ -1,5 +1,5 @@
 // Goal: which processes are admitted, and what is logged about the others.
-#include "scheduler/job/admission.h"
+#include "scheduler/elastic/admission.h"
 
 #include <gtest/gtest.h>
 

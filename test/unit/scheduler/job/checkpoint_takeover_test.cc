@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scheduler/job/checkpoint_commit.h"
-#include "scheduler/job/job_record.h"
+#include "scheduler/state/checkpoint_commit.h"
+#include "scheduler/state/job_record.h"
 
 namespace dt::scheduler {
 namespace {

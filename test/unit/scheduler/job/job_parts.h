@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/job/job_context.h"
+#include "scheduler/state/job_context.h"
 #include "test/support/fake_environment.h"
 
 namespace dt::scheduler {

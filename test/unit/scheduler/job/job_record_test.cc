@@ -1,6 +1,6 @@
 // Goal: the record of a job is complete, and can be written and read. Method: a job driven by the
 // test, interrupted while many things are unfinished.
-#include "scheduler/job/job_record.h"
+#include "scheduler/state/job_record.h"
 
 #include "test/unit/scheduler/job/job_fixture.h"
 

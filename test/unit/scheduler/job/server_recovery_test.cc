@@ -1,6 +1,6 @@
 // Goal: which process may replace a server, and when a loss ends the job. Method: members made by
 // the test.
-#include "scheduler/job/server_recovery.h"
+#include "scheduler/elastic/server_recovery.h"
 
 #include <gtest/gtest.h>
 

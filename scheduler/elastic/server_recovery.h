@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "scheduler/job/admission.h"
-#include "scheduler/job/job_context.h"
+#include "scheduler/elastic/admission.h"
+#include "scheduler/state/job_context.h"
 
 namespace dt::scheduler {
 

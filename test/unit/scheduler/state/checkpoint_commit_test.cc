@@ -1,6 +1,6 @@
 // Goal: a checkpoint is committed or abandoned as required, in whatever order answers, writes and
 // deaths arrive. Method: all orders are tried.
-#include "scheduler/job/checkpoint_commit.h"
+#include "scheduler/state/checkpoint_commit.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "scheduler/job/rendezvous.h"
+#include "scheduler/state/rendezvous.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "scheduler/job/server_recovery.h"
+#include "scheduler/elastic/server_recovery.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "scheduler/membership/suspects.h"
+#include "scheduler/shards/chains.h"
 
 namespace dt::scheduler {
 namespace {

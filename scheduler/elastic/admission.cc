@@ -1,4 +1,4 @@
-#include "scheduler/job/admission.h"
+#include "scheduler/elastic/admission.h"
 
 #include "common/base/log.h"
 

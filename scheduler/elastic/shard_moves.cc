@@ -1,4 +1,4 @@
-#include "scheduler/job/shard_moves.h"
+#include "scheduler/elastic/shard_moves.h"
 
 #include <algorithm>
 #include <set>

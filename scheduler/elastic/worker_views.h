@@ -17,7 +17,7 @@
 
 #include "common/base/status.h"
 #include "common/control/messages.h"
-#include "scheduler/job/job_context.h"
+#include "scheduler/state/job_context.h"
 
 namespace dt::scheduler {
 

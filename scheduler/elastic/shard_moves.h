@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/control/messages.h"
-#include "scheduler/job/job_context.h"
+#include "scheduler/state/job_context.h"
 #include "scheduler/shards/balance.h"
 #include "scheduler/shards/copy_rate.h"
 

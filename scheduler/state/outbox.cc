@@ -1,4 +1,4 @@
-#include "scheduler/job/outbox.h"
+#include "scheduler/state/outbox.h"
 
 #include "common/base/written_paths.h"
 

@@ -1,4 +1,4 @@
-#include "scheduler/job/job_record.h"
+#include "scheduler/state/job_record.h"
 
 #include <memory>
 

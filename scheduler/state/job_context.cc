@@ -1,4 +1,4 @@
-#include "scheduler/job/job_context.h"
+#include "scheduler/state/job_context.h"
 
 #include <algorithm>
 

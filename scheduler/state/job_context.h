@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/job/job_environment.h"
-#include "scheduler/job/job_options.h"
-#include "scheduler/job/job_record.h"
-#include "scheduler/job/outbox.h"
+#include "scheduler/state/job_environment.h"
+#include "scheduler/state/job_options.h"
+#include "scheduler/state/job_record.h"
+#include "scheduler/state/outbox.h"
 #include "scheduler/membership/membership.h"
 #include "scheduler/schedule/order_tracker.h"
 

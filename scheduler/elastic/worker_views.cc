@@ -1,4 +1,4 @@
-#include "scheduler/job/worker_views.h"
+#include "scheduler/elastic/worker_views.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Admits processes that join a job, and refuses those that the job does not need.
 #pragma once
 
-#include "scheduler/job/job_context.h"
+#include "scheduler/state/job_context.h"
 
 namespace dt::scheduler {
 

@@ -1,4 +1,4 @@
-#include "scheduler/job/checkpoint_commit.h"
+#include "scheduler/state/checkpoint_commit.h"
 
 #include <iterator>
 #include <utility>
