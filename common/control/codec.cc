@@ -78,12 +78,13 @@ DT_TABLE(CheckpointCommittedMessage, fbs::CheckpointCommitted);
 DT_TABLE(MapChangedMessage, fbs::MapChanged);
 DT_TABLE(ShardCopiedMessage, fbs::ShardCopied);
 DT_TABLE(DrainRequestMessage, fbs::DrainRequest);
-DT_TABLE(DrainReplyMessage, fbs::DrainReply);
+DT_TABLE(CommandReplyMessage, fbs::CommandReply);
 DT_TABLE(RecallMessage, fbs::Recall);
 DT_TABLE(RecalledMessage, fbs::Recalled);
 DT_TABLE(NewViewMessage, fbs::NewView);
 DT_TABLE(ViewReportMessage, fbs::ViewReport);
 DT_TABLE(ViewBeginsMessage, fbs::ViewBegins);
+DT_TABLE(ScaleRequestMessage, fbs::ScaleRequest);
 
 }  // namespace tables
 

@@ -299,8 +299,15 @@ Result<std::string> RequestStatus(Network& network, const std::string& scheduler
 
 Status RequestDrain(Network& network, const std::string& scheduler, ProcessId server,
                     Duration timeout) {
-  DT_TRY(const DrainReplyMessage reply,
-         Ask<DrainReplyMessage>(network, scheduler, DrainRequestMessage{server}, timeout));
+  DT_TRY(const CommandReplyMessage reply,
+         Ask<CommandReplyMessage>(network, scheduler, DrainRequestMessage{server}, timeout));
+  return StatusOf(reply.code, reply.problem);
+}
+
+Status RequestScale(Network& network, const std::string& scheduler, Role role, uint32_t count,
+                    Duration timeout) {
+  DT_TRY(const CommandReplyMessage reply,
+         Ask<CommandReplyMessage>(network, scheduler, ScaleRequestMessage{role, count}, timeout));
   return StatusOf(reply.code, reply.problem);
 }
 

@@ -73,6 +73,11 @@ Status EndRole(ControlLink& link, const Status& worked, std::stop_token stop);
 Status RequestDrain(Network& network, const std::string& scheduler, ProcessId server,
                     Duration timeout);
 
+// Tells a running scheduler, without joining, how many servers or workers the job is to have.
+// Errors: as those of RequestDrain.
+Status RequestScale(Network& network, const std::string& scheduler, Role role, uint32_t count,
+                    Duration timeout);
+
 // Asks a running scheduler for the job's status, without joining: the JSON of `dovetail status`.
 // Unavailable, with the address, if nobody answers in time.
 Result<std::string> RequestStatus(Network& network, const std::string& scheduler, Duration timeout);

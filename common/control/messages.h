@@ -64,12 +64,14 @@ struct StatusRequestMessage {
 };
 // The answer to a NewViewMessage. A server knows every step before `step` to be complete. A worker
 // has completed them; if it has `entered` the barrier of `step`, it has all that it needs to
-// complete this one, too, and waits to hear whether it is complete.
+// complete this one, too, and waits to hear whether it is complete. A newcomer is a worker that has
+// completed none: it gets the values of dense parameters from another.
 struct ViewReportMessage {
   ViewNumber view;
   Step step = 0;
   bool entered = false;
-  DT_FIELDS(view, step, entered)
+  bool newcomer = false;
+  DT_FIELDS(view, step, entered, newcomer)
 };
 // Asks for the next part of a TrainOrder. Only from asynchronous workers without a bound.
 struct SplitRequestMessage {
@@ -154,11 +156,13 @@ struct NewViewMessage {
   DT_FIELDS(view)
 };
 // To the workers of a view: all have answered. Every step before `step` is complete, and training
-// goes on with it. The orders that are out follow.
+// goes on with it. The first worker of the view that is no newcomer gives its values to those. The
+// orders that are out follow.
 struct ViewBeginsMessage {
   ViewNumber view;
   Step step = 0;
-  DT_FIELDS(view, step)
+  std::vector<ProcessId> newcomers;
+  DT_FIELDS(view, step, newcomers)
 };
 // To servers that keep a log: this checkpoint is complete, so the log no longer needs what it
 // holds.
@@ -190,7 +194,13 @@ struct DrainRequestMessage {
   ProcessId server;
   DT_FIELDS(server)
 };
-struct DrainReplyMessage {  // OK: it has begun, or is done.
+// From `dovetail scale`, which does not join: the job is to have so many servers or workers.
+struct ScaleRequestMessage {
+  Role role = Role::kWorker;
+  uint32_t count = 0;
+  DT_FIELDS(role, count)
+};
+struct CommandReplyMessage {  // OK: what was asked for has begun, or is done.
   StatusCode code = StatusCode::kOk;
   Problem problem;
   DT_FIELDS(code, problem)
@@ -202,8 +212,9 @@ using ControlMessage =
                  WelcomeMessage, RefusedMessage, StartMessage, OrderMessage, KvValueMessage,
                  StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage,
                  RowsWrittenMessage, CheckpointCommittedMessage, MapChangedMessage,
-                 ShardCopiedMessage, DrainRequestMessage, DrainReplyMessage, RecallMessage,
-                 RecalledMessage, NewViewMessage, ViewReportMessage, ViewBeginsMessage>;
+                 ShardCopiedMessage, DrainRequestMessage, CommandReplyMessage, RecallMessage,
+                 RecalledMessage, NewViewMessage, ViewReportMessage, ViewBeginsMessage,
+                 ScaleRequestMessage>;
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);

@@ -6,32 +6,91 @@
 
 namespace dt::scheduler {
 
-Status WorkerViews::CheckLoss(const Member& worker) const {
+// ------------------------------------------------------------ whether
+
+Status WorkerViews::CheckChanges() const {
   const JobConfig& job = job_.options.job;
+  const char* const hint = "start all workers of such a job together";
+  if (job.train.asynchronous()) {
+    return WithHint(NotYet("the workers of asynchronous training cannot change yet"), hint);
+  }
+  if (job_.record.start.team > 1) {
+    return WithHint(NotYet("the workers of teams cannot change yet"), hint);
+  }
+  if (job.parallel.optimizer.on) {
+    return WithHint(NotYet("workers that divide the optimizer's state cannot change yet"), hint);
+  }
+  return OkStatus();
+}
+
+Status WorkerViews::CheckLoss(const Member& worker) const {
   if (job_.record.phase != JobPhase::kRunning || !job_.record.training.has_value()) {
     return Unavailable("the job does not train yet");
   }
-  if (job.train.asynchronous()) {
-    return NotYet("asynchronous training does not go on without a worker");
-  }
-  if (job_.record.start.team > 1) return NotYet("a team does not go on without a worker");
-  if (!job_.record.start.tables_on_worker.empty()) {
-    return NotYet("training with tables on workers does not go on without one");
-  }
-  if (job.parallel.optimizer.on) {
-    return Unavailable("its part of the optimizer's state is lost");
-  }
-  const std::vector<ProcessId>& workers = record().workers;
-  const bool only = workers.size() == 1 && workers.front() == worker.id;
-  return only ? Unavailable("it was the last worker") : OkStatus();
+  if (!Has(worker.id)) return OkStatus();
+  DT_TRY_STATUS(CheckChanges());
+  return record().workers.size() == 1 ? Unavailable("it was the last worker") : OkStatus();
 }
 
-void WorkerViews::Without(TimePoint now, ProcessId worker) {
+Status WorkerViews::CheckDevices(const JoinMessage& join, const std::optional<Plan>& plan) const {
+  const bool has = std::ranges::any_of(
+      join.devices, [](const DeviceInfo& device) { return device.kind != DeviceKind::kCpu; });
+  if (has || !plan.has_value()) return OkStatus();
+  const bool needs = std::ranges::any_of(plan->graph.values, [](const Value& value) {
+    return value.device == Device::kGpu;
+  });
+  if (!needs) return OkStatus();
+  return WithHint(Invalid("the job's plan computes on an accelerator, and this worker has none"),
+                  "start it on a machine like those of the other workers");
+}
+
+bool WorkerViews::Has(ProcessId worker) const {
+  return std::ranges::count(record().workers, worker) > 0;
+}
+
+std::vector<ProcessId> WorkerViews::Spares() const {
+  std::vector<ProcessId> spares;
+  for (const Member* worker : job_.members.OfRole(Role::kWorker)) {
+    if (worker->ready && !worker->draining && !Has(worker->id)) spares.push_back(worker->id);
+  }
+  return spares;
+}
+
+// ------------------------------------------------------------ the next view
+
+void WorkerViews::Without(TimePoint now, const std::set<ProcessId>& workers) {
+  const std::vector<ProcessId> spares = Spares();
+  std::vector<ProcessId> next = record().workers;
+  std::erase_if(next, [&](ProcessId id) { return workers.contains(id); });
+  for (const ProcessId id : spares) {
+    if (next.size() < job_.options.slices() && !workers.contains(id)) next.push_back(id);
+  }
+  Form(now, std::move(next));
+}
+
+void WorkerViews::Admit(TimePoint now) {
+  std::vector<ProcessId> next = record().workers;
+  for (const ProcessId id : Spares()) {
+    if (next.size() < job_.options.slices()) {
+      next.push_back(id);
+    } else if (noted_.insert(id).second) {
+      const std::string why =
+          fmt::format("{} waits as a spare: the job has {} workers, train.slices is {}",
+                      job_.members.Find(id)->Name(), next.size(), job_.options.slices());
+      job_.out.AddEvent(now, "worker_waits", {{"id", int64_t{id.value()}}, {"why", why}});
+      LogInfo("job.worker_waits", {{"why", why}});
+    }
+  }
+  if (next.size() > record().workers.size()) Form(now, std::move(next));
+}
+
+void WorkerViews::Form(TimePoint now, std::vector<ProcessId> workers) {
   ViewsRecord& views = record();
   views.number = ViewNumber(views.number.value() + 1);
-  std::erase(views.workers, worker);
+  views.workers = std::move(workers);
   views.forming = true;
   views.reports.clear();
+  views.newcomers.clear();
   views.missing = {views.workers.begin(), views.workers.end()};
   for (const Member* server : job_.members.OfRole(Role::kServer)) views.missing.insert(server->id);
   // The rendezvous has keys of the old view only.
@@ -46,13 +105,23 @@ View WorkerViews::view() const {
   return {job_.record.generation, record().number, job_.record.map, record().workers};
 }
 
+// ------------------------------------------------------------ reports
+
 Status WorkerViews::OnReport(const Member& from, const ViewReportMessage& report) {
   ViewsRecord& views = record();
   if (!views.forming || report.view != views.number || views.missing.erase(from.id) == 0) {
     return OkStatus();
   }
-  views.reports[from.id] = {report.step, report.entered};
+  views.reports[from.id] = {report.step, report.entered, report.newcomer};
   return OkStatus();
+}
+
+std::vector<ProcessId> WorkerViews::Newcomers() const {
+  std::vector<ProcessId> newcomers;
+  for (const ProcessId id : record().workers) {
+    if (record().reports.at(id).newcomer) newcomers.push_back(id);
+  }
+  return newcomers;
 }
 
 // Other orders than to train are out alone. Then no step is under way: some workers may have loaded
@@ -66,12 +135,12 @@ Result<Step> WorkerViews::CompleteSteps() const {
     trains = trains || std::holds_alternative<TrainOrder>(out.order.what);
   }
   for (const auto& [id, report] : views.reports) {
-    const bool worker = std::ranges::count(views.workers, id) > 0;
-    if (worker || trains) complete = std::max(complete, report.step);
+    if ((Has(id) && !report.newcomer) || trains) complete = std::max(complete, report.step);
   }
   for (const ProcessId id : views.workers) {
     const ViewReport& report = views.reports.at(id);
-    if (report.step == complete || (report.step + 1 == complete && report.entered)) continue;
+    if (report.newcomer || report.step == complete) continue;
+    if (report.step + 1 == complete && report.entered) continue;
     return Internal("{} has done {} steps, and {} are complete", job_.members.Find(id)->Name(),
                     report.step, complete);
   }
@@ -81,38 +150,49 @@ Result<Step> WorkerViews::CompleteSteps() const {
 Status WorkerViews::Settle(TimePoint now) {
   ViewsRecord& views = record();
   if (!views.forming || !views.missing.empty()) return OkStatus();
+  views.newcomers = Newcomers();
+  if (views.newcomers.size() == views.workers.size()) {
+    return Unavailable("the last worker that had the dense parameters was lost");
+  }
   DT_TRY(views.step, CompleteSteps());
   views.forming = false;
   views.reports.clear();
   const std::vector<uint32_t> owners = SliceOwners(job_);
-  OrderTracker::NewWorkers workers{views.workers, owners, {}};
+  OrderTracker::NewWorkers workers{views.workers, views.newcomers, views.step, owners, {}};
   for (const Member* server : job_.members.OfRole(Role::kServer)) {
     workers.servers.insert(server->id);
   }
   const auto again = job_.orders.OnNewWorkers(workers);
-  const double seconds = SecondsBetween(std::exchange(since_, std::nullopt).value_or(now), now);
-  job_.out.AddEvent(now, "view",
-                    {{"number", static_cast<int64_t>(views.number.value())},
-                     {"workers", static_cast<int64_t>(views.workers.size())},
-                     {"step", static_cast<int64_t>(views.step)},
-                     {"seconds", seconds}});
-  LogInfo("job.view", {{"number", views.number.value()},
-                       {"workers", views.workers.size()},
-                       {"step", views.step},
-                       {"seconds", seconds}});
+  NoteBegun(now);
   for (const ProcessId id : views.workers) {
-    job_.out.Send(*job_.members.Find(id), ViewBeginsMessage{views.number, views.step});
+    job_.out.Send(*job_.members.Find(id),
+                  ViewBeginsMessage{views.number, views.step, views.newcomers});
   }
   for (const auto& [id, order] : again) job_.out.Send(*job_.members.Find(id), order);
   return OkStatus();
 }
 
+void WorkerViews::NoteBegun(TimePoint now) {
+  const ViewsRecord& views = record();
+  const double seconds = SecondsBetween(std::exchange(since_, std::nullopt).value_or(now), now);
+  job_.out.AddEvent(now, "view",
+                    {{"number", static_cast<int64_t>(views.number.value())},
+                     {"workers", static_cast<int64_t>(views.workers.size())},
+                     {"newcomers", static_cast<int64_t>(views.newcomers.size())},
+                     {"step", static_cast<int64_t>(views.step)},
+                     {"seconds", seconds}});
+  LogInfo("job.view", {{"number", views.number.value()},
+                       {"workers", views.workers.size()},
+                       {"newcomers", views.newcomers.size()},
+                       {"step", views.step},
+                       {"seconds", seconds}});
+}
+
 void WorkerViews::SendTo(const Member& to) const {
   const ViewsRecord& views = record();
   if (views.missing.contains(to.id)) job_.out.Send(to, NewViewMessage{view()});
-  const bool worker = std::ranges::count(views.workers, to.id) > 0;
-  if (worker && !views.forming && views.number > ViewNumber(1)) {
-    job_.out.Send(to, ViewBeginsMessage{views.number, views.step});
+  if (Has(to.id) && !views.forming && views.number > ViewNumber(1)) {
+    job_.out.Send(to, ViewBeginsMessage{views.number, views.step, views.newcomers});
   }
 }
 

@@ -95,7 +95,7 @@ void Job::TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join) {
   if (known == nullptr && phase() >= JobPhase::kStarting) {
     const Status late = CheckLateJoin(join);
     if (!late.ok()) return admission_.Refuse(now, from, join.role, late);
-    members_.AdmitServers(options_.job.cluster.shards);
+    members_.AdmitLater(options_.job.cluster.shards);
   }
   admission_.Join(now, join);
   // It has begun a new session, or is a server that joins later.
@@ -134,6 +134,7 @@ Status Job::TryAdvance(TimePoint now) {
   if (phase() != JobPhase::kRunning) return OkStatus();
   if (!training_ && !evaluation_) BeginRun(now);
   DT_TRY_STATUS(views_.Settle(now));
+  ChangeWorkers(now);
   if (views_.forming()) return OkStatus();
   while (std::optional<OrderTracker::Completed> done = orders_.TakeCompleted()) {
     DT_TRY_STATUS(Complete(now, *std::move(done)));
@@ -178,67 +179,7 @@ void Job::RequestStop(TimePoint now) {
   Advance(now);
 }
 
-// ------------------------------------------------------------ servers that come and go
-
-Status Job::CheckLateJoin(const JoinMessage& join) const {
-  if (join.role != Role::kServer) {
-    return WithHint(Invalid("the job has begun; workers that join it later are not available yet"),
-                    "start all workers of a job together");
-  }
-  if (options_.goal == Goal::kEvaluate) return Invalid("the evaluation has begun");
-  DT_TRY_STATUS(CheckMoves());
-  return moves_.CheckMemory(join);
-}
-
-// Time passes for a shard by records, which its members must have cut off their logs at the same
-// place.
-Status Job::CheckMoves() const {
-  const auto by_time = [](const TableConfig& table) { return table.life.expiry_time > Duration(); };
-  const bool logged = options_.job.checkpoint.durability == Durability::kLog;
-  if (!logged || std::ranges::none_of(options_.job.model.tables, by_time)) return OkStatus();
-  return WithHint(Invalid("the job keeps a log, and has rows that expire by time: its shards stay "
-                          "where they are"),
-                  "use expiry.steps instead of expiry.hours, or start all servers together");
-}
-
-// A shard changes its members only when no order is out during which that would matter.
-void Job::MoveShards(TimePoint now) {
-  if (!training_ || training_->cutting() || !CheckMoves().ok()) return;
-  const bool fixed = std::ranges::any_of(record_.orders.out, [](const OrdersOut::Out& out) {
-    return std::holds_alternative<LoadOrder>(out.order.what) ||
-           std::holds_alternative<FinishOrder>(out.order.what);
-  });
-  if (fixed) return;
-  moves_.Advance(now);
-  if (!training_->saving()) ReleaseDrained(now);
-}
-
-void Job::ReleaseDrained(TimePoint now) {
-  for (const ProcessId id : moves_.Drained()) {
-    const Member& server = *members_.Find(id);
-    record_.gone.push_back({server.incarnation(), server.Name(), true});
-    DismissIfGone(server.incarnation());
-    out_.AddEvent(now, "server_drained", {{"id", int64_t{id.value()}}});
-    LogInfo("job.server_drained", {{"who", server.Name()}});
-    recovery_.Forget(id);
-    members_.Remove(id);
-  }
-  // They would have gone on as the servers that are released now.
-  for (const JoinMessage& successor : recovery_.TakeSuccessorsOfNobody()) {
-    record_.gone.push_back({successor.incarnation, "", true});
-    DismissIfGone(successor.incarnation);
-  }
-}
-
-Status Job::Drain(TimePoint now, ProcessId server) {
-  if (phase() != JobPhase::kRunning || !training_) {
-    return Invalid("the job is {}; a server can be drained while it trains", NameOf(phase()));
-  }
-  DT_TRY_STATUS(CheckMoves());
-  DT_TRY_STATUS(moves_.Drain(now, server));
-  Advance(now);
-  return OkStatus();
-}
+// ------------------------------------------------------------ successors
 
 bool Job::IsMixed(const OrderTracker::Completed& finish) const {
   if (record_.map.version == record_.start.view.map.version) return false;
@@ -269,6 +210,8 @@ Status Job::BriefSuccessor(TimePoint now, const Member& to) {
 
 void Job::SendState(const Member& to) {
   if (phase() < JobPhase::kStarting) return;
+  // It joins later, and its data is not compared yet.
+  if (to.role() == Role::kWorker && !to.read) return;
   const bool committed = training_ && training_->record().committed.has_value();
   if (committed && to.role() == Role::kServer) out_.Send(to, *training_->record().committed);
   SendStart(context_, to);

@@ -41,6 +41,9 @@ class Job {
   void OnProcessEnd(TimePoint now, const std::string& host, const ProcessEnd& end);
   // A server is to give away its shards and to end. Errors: Invalid, with the reason.
   Status Drain(TimePoint now, ProcessId server);
+  // The job is to have so many servers or workers. Servers beyond them drain, workers leave; others
+  // are for the user, or `launch`, to start. Errors: Invalid, with the reason.
+  Status Scale(TimePoint now, Role role, uint32_t count);
   // A clean stop at the next step boundary.
   void RequestStop(TimePoint now);
   // The job fails.
@@ -57,6 +60,7 @@ class Job {
   const Status& outcome() const { return outcome_; }
   const Membership& membership() const { return members_; }
   const ShardMoves& moves() const { return moves_; }
+  const WorkerViews& views() const { return views_; }
   // Time since this scheduler's start.
   double SecondsAt(TimePoint now) const { return SecondsBetween(begin_, now); }
   // For display; empty until the plan is made.
@@ -84,6 +88,8 @@ class Job {
   Status BriefSuccessor(TimePoint now, const Member& to);
   // Of a process that was removed, and lives.
   bool DismissIfGone(Incarnation from);
+  // The worker is a member no more, and hears so. `requested`: by the user.
+  void Dismiss(const Member& worker, std::string why, bool requested = false);
   // Whether some report was made by another map than the present one, as chains changed meanwhile.
   bool IsMixed(const OrderTracker::Completed& finish) const;
   // Sends what a process needs that begins a session: the start, the orders that it has not carried
@@ -103,6 +109,11 @@ class Job {
   Status CheckMoves() const;
   // The job goes on without the worker.
   void LoseWorker(TimePoint now, const Member& worker, const std::string& how);
+  void OnDataReady(TimePoint now, const Member& from, DataReadyMessage data);
+  // Lets workers that are ready take part, and those go that the user does not want.
+  void ChangeWorkers(TimePoint now);
+  Status ScaleServers(TimePoint now, uint32_t count);
+  Status ScaleWorkers(uint32_t count);
   void FailLost(TimePoint now, const Member& member, const std::string& how);
   void End(TimePoint now, Status outcome);
   void Send(const std::vector<Rendezvous::Answer>& answers);

@@ -39,13 +39,20 @@ void Job::Lose(TimePoint now, const ServerRecovery::Loss& loss) {
 void Job::LoseWorker(TimePoint now, const Member& worker, const std::string& how) {
   const ProcessId id = worker.id;
   const std::string why = fmt::format("{} {}", worker.Name(), how);
-  record_.gone.push_back({worker.incarnation(), why, false, Role::kWorker});
-  DismissIfGone(worker.incarnation());
   out_.AddEvent(now, "worker_lost", {{"id", int64_t{id.value()}}, {"how", how}});
   LogWarn("job.goes_on_without_worker", {{"why", why}});
-  views_.Without(now, id);
-  training_->OnWorkerLost(id);
-  members_.Remove(id);
+  if (views_.Has(id)) {
+    views_.Without(now, {id});
+    training_->OnWorkerLost(id);
+  }
+  Dismiss(worker, why);
+}
+
+void Job::Dismiss(const Member& worker, std::string why, bool requested) {
+  const Incarnation incarnation = worker.incarnation();
+  record_.gone.push_back({incarnation, std::move(why), requested, Role::kWorker});
+  members_.Remove(worker.id);
+  DismissIfGone(incarnation);
 }
 
 bool Job::Remove(TimePoint now, const Member& server, const std::string& how) {

@@ -141,6 +141,8 @@ Status JobStart::OnPlanMade(TimePoint now, PlanMade made) {
   for (const Member* worker : job_.members.OfRole(Role::kWorker)) {
     job_.record.views.workers.push_back(worker->id);
   }
+  const ClusterConfig& cluster = job_.options.job.cluster;
+  job_.record.wanted = {cluster.servers, cluster.workers};
   job_.record.start = StartOf(job_, plan);
   job_.record.map = job_.record.start.view.map;
   job_.record.phase = JobPhase::kStarting;
@@ -152,7 +154,10 @@ Status JobStart::OnPlanMade(TimePoint now, PlanMade made) {
 const Member* JobStart::Late() const {
   const bool reading = job_.record.phase == JobPhase::kReading;
   const auto late = std::ranges::find_if(job_.members.members(), [&](const Member& member) {
-    return reading ? member.role() == Role::kWorker && !member.read : !member.ready;
+    const bool works = member.role() == Role::kWorker;
+    if (reading) return works && !member.read;
+    const bool joins_later = works && std::ranges::count(job_.record.views.workers, member.id) == 0;
+    return !member.ready && !joins_later;
   });
   return late == job_.members.members().end() ? nullptr : &*late;
 }

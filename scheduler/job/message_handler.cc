@@ -31,7 +31,10 @@ struct Job::MessageHandler {
     if (job.training_) job.training_->OnReport(now, from, report);
     return OkStatus();
   }
-  Status operator()(DataReadyMessage data) { return job.start_.OnDataReady(from, std::move(data)); }
+  Status operator()(DataReadyMessage data) {
+    job.OnDataReady(now, from, std::move(data));
+    return OkStatus();
+  }
   Status operator()(const ReadyMessage&) {
     job.members_.SetReady(from.id);
     job.recovery_.OnRecovered(now, from);
@@ -59,6 +62,10 @@ struct Job::MessageHandler {
     if (code == StatusCode::kCancelled && !job.stopping()) code = StatusCode::kUnavailable;
     if (code == StatusCode::kOk) code = StatusCode::kInternal;  // A failure must not report OK.
     const Status why = Prefixed(StatusOf(code, failed.problem), from.Name());
+    if (from.role() == Role::kWorker && job.training_ && !job.views_.Has(from.id)) {
+      job.Dismiss(from, ToText(why));
+      return OkStatus();
+    }
     // What its machine lacks, others may have. Any other failure may be one of the job.
     const bool of_machine =
         code == StatusCode::kUnavailable || code == StatusCode::kResourceExhausted;

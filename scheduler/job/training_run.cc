@@ -39,7 +39,7 @@ ScheduleConfig ScheduleConfigOf(const JobConfig& job, const DataReadyMessage& da
 }
 
 uint32_t WorkersOf(const JobContext& job) {
-  return static_cast<uint32_t>(job.members.OfRole(Role::kWorker).size());
+  return static_cast<uint32_t>(job.record.views.workers.size());
 }
 
 }  // namespace
@@ -329,8 +329,7 @@ void TrainingRun::OnReport(TimePoint now, const Member& from, const HeartbeatMes
 // ------------------------------------------------------------ for people
 
 Step TrainingRun::ReportedStep() const {
-  const Member& first = *job_.members.OfRole(Role::kWorker).front();
-  return job_.members.presence(first.id).report.step;
+  return job_.members.presence(job_.record.views.workers.front()).report.step;
 }
 
 Progress TrainingRun::progress() const {

@@ -15,7 +15,9 @@ const DeviceInfo* Member::accelerator() const {
 }
 
 Membership::Membership(const MembershipNeeds& needs, std::list<Member>& members, TimePoint now)
-    : needs_(needs), servers_max_(needs.servers), members_(members) {
+    : needs_(needs), servers_max_(needs.servers),
+      workers_max_(needs.workers),
+      members_(members) {
   for (const Member& member : members_) presence_[member.id].heard = now;
 }
 
@@ -41,7 +43,7 @@ Status Membership::CheckJoin(const JoinMessage& join) const {
     return Invalid("a {} cannot join a job", NameOf(join.role));
   }
   DT_TRY_STATUS(CheckSameJob(join));
-  const uint32_t wanted = join.role == Role::kServer ? servers_max_ : needs_.workers;
+  const uint32_t wanted = join.role == Role::kServer ? servers_max_ : workers_max_;
   if (OfRole(join.role).size() >= wanted) {
     return WithHint(Invalid("the job already has its {} {}{}", wanted, NameOf(join.role),
                             wanted == 1 ? "" : "s"),
@@ -66,16 +68,14 @@ Result<const Member*> Membership::Join(TimePoint now, const JoinMessage& join) {
 ProcessId Membership::NumberFor(const JoinMessage& join) const {
   const bool serves = join.role == Role::kServer;
   const uint32_t first = serves ? 1 : needs_.servers + 1;
-  const uint32_t end = first + (serves ? needs_.servers : needs_.workers);
-  const bool fits = join.id.value() >= first && join.id.value() < end;
-  if (fits && Find(join.id) == nullptr) return join.id;
-  const auto is_workers = [this](ProcessId id) {
-    return id.value() > needs_.servers && id.value() <= needs_.servers + needs_.workers;
+  const auto fits = [&](ProcessId id) {
+    const bool first_workers =
+        id.value() > needs_.servers && id.value() <= needs_.servers + needs_.workers;
+    return id.value() >= first && !(serves && first_workers) && Find(id) == nullptr;
   };
+  if (fits(join.id)) return join.id;
   ProcessId number(first);
-  while (Find(number) != nullptr || (serves && is_workers(number))) {
-    number = ProcessId(number.value() + 1);
-  }
+  while (!fits(number)) number = ProcessId(number.value() + 1);
   return number;
 }
 

@@ -1,7 +1,8 @@
-// The members of a job: exactly the servers and workers that it asks for. A member that is silent
+// The members of a job: the servers and workers that it asks for, and later also others. A member that is silent
 // for a lease counts as lost. A plain state machine: time is passed in.
 #pragma once
 
+#include <limits>
 #include <list>
 #include <map>
 #include <optional>
@@ -20,7 +21,8 @@ struct Member {
   bool ready = false;  // The member has carried out Start.
   // It has the place of a server that was lost, and goes on with that server's log.
   bool returned = false;
-  bool draining = false;  // Its shards go to other servers, and then it ends.
+  // Asked to leave: the shards of a server go to others first.
+  bool draining = false;
   DT_FIELDS(id, join, read, ready, returned, draining)
 
   Role role() const { return join.role; }
@@ -61,8 +63,8 @@ class Membership {
   // `now`. REQUIRES: `members` outlives this object.
   Membership(const MembershipNeeds& needs, std::list<Member>& members, TimePoint now);
 
-  // Servers are numbered from 1, workers after the servers. A member gets the number that it asks
-  // for, or the lowest free one of its role. The same incarnation again returns the same member.
+  // Servers are numbered from 1, workers after the servers, those that join later after both. A
+  // member gets the number that it asks for, or the lowest free one of its role. The same incarnation again returns the same member.
   // Errors: Invalid, for another job, version or role, and if the role is full. The pointer is
   // valid as long as the Membership.
   Result<const Member*> Join(TimePoint now, const JoinMessage& join);
@@ -88,8 +90,12 @@ class Membership {
   void SetRead(ProcessId id) { FindMutable(id)->read = true; }
   void SetReady(ProcessId id) { FindMutable(id)->ready = true; }
   void SetDraining(ProcessId id) { FindMutable(id)->draining = true; }
-  // From now on servers may join beyond those that the job began with, `servers` in all.
-  void AdmitServers(uint32_t servers) { servers_max_ = servers; }
+  // From now on processes may join beyond those that the job began with: servers up to `servers` in
+  // all, workers without a limit.
+  void AdmitLater(uint32_t servers) {
+    servers_max_ = servers;
+    workers_max_ = std::numeric_limits<uint32_t>::max();
+  }
 
   bool complete() const;
   // The members so far, as text: "1 of 2 servers and 0 of 2 workers".
@@ -116,7 +122,7 @@ class Membership {
   Status CheckSameJob(const JoinMessage& join) const;
 
   const MembershipNeeds needs_;
-  uint32_t servers_max_;
+  uint32_t servers_max_, workers_max_;
   std::list<Member>& members_;  // A list, so that pointers to members stay valid.
   std::map<ProcessId, Presence> presence_;
 };

@@ -50,6 +50,9 @@ std::vector<std::pair<ProcessId, OrderMessage>> OrderTracker::OnNewWorkers(const
   for (OrdersOut::Out& out : record_.out) {
     if (auto* const train = std::get_if<TrainOrder>(&out.order.what)) {
       train->slice_owner = now.slice_owner;
+      if (now.step < train->end_step) {
+        out.missing.insert(now.newcomers.begin(), now.newcomers.end());
+      }
     } else {
       std::erase_if(out.outcomes,
                     [&](const auto& outcome) { return !now.servers.contains(outcome.first); });
@@ -60,6 +63,13 @@ std::vector<std::pair<ProcessId, OrderMessage>> OrderTracker::OnNewWorkers(const
     }
   }
   return again;
+}
+
+bool OrderTracker::only_trains() const {
+  return !record_.recall.has_value() &&
+         std::ranges::all_of(record_.out, [](const OrdersOut::Out& out) {
+           return std::holds_alternative<TrainOrder>(out.order.what);
+         });
 }
 
 std::vector<OrderMessage> OrderTracker::OutTo(ProcessId id) const {

@@ -75,10 +75,14 @@ class OrderTracker {
   // A worker is lost, and what it has reported counts no more. Returns what follows, if its answer
   // to a recall was the last one missing.
   std::optional<Recalled> RemoveWorker(ProcessId id);
-  // From now on the workers are these. Training goes on where it is, in slices of these owners; all
-  // other orders are done again by the workers. Returns the orders to be sent, oldest first.
+  // From now on the workers are these. Training goes on where it is, in slices of these owners;
+  // newcomers take part in orders that are not at their end. All other orders are done again by the
+  // workers. Returns the orders to be sent, oldest first. REQUIRES: no recall is out, if there are
+  // newcomers.
   struct NewWorkers {
     const std::vector<ProcessId>& workers;
+    const std::vector<ProcessId>& newcomers;
+    Step step = 0;  // Training goes on with it.
     const std::vector<uint32_t>& slice_owner;
     std::set<ProcessId> servers;  // Their reports stay.
   };
@@ -95,6 +99,8 @@ class OrderTracker {
   // What a process is still to be asked.
   std::optional<RecallMessage> RecallTo(ProcessId id) const;
   bool empty() const { return record_.out.empty(); }
+  // Whether nothing but training is out, and no recall.
+  bool only_trains() const;
 
  private:
   Recalled EndRecall();

@@ -231,7 +231,10 @@ class SchedulerImpl : public Scheduler {
       router_.Send(now, arrived.from, StatusReplyMessage{StatusJson(pages_->StatusNow())});
     } else if (const auto* drain = std::get_if<DrainRequestMessage>(&arrived.message)) {
       const Status begun = job_->Drain(now, drain->server);
-      router_.Send(now, arrived.from, DrainReplyMessage{begun.code(), ProblemOf(begun)});
+      router_.Send(now, arrived.from, CommandReplyMessage{begun.code(), ProblemOf(begun)});
+    } else if (const auto* scale = std::get_if<ScaleRequestMessage>(&arrived.message)) {
+      const Status begun = job_->Scale(now, scale->role, scale->count);
+      router_.Send(now, arrived.from, CommandReplyMessage{begun.code(), ProblemOf(begun)});
     } else {
       job_->On(now, arrived.from, std::move(arrived.message));
     }

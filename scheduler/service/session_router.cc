@@ -52,7 +52,8 @@ bool SessionRouter::MayBegin(TimePoint now, const PeerId& peer, const Packet& pa
   const Result<ControlMessage> message = Decode(packet.payload);
   if (!message.ok()) CountMalformed(now, peer, message.status());
   if (!message.ok() || std::holds_alternative<StatusRequestMessage>(*message) ||
-      std::holds_alternative<DrainRequestMessage>(*message)) {
+      std::holds_alternative<DrainRequestMessage>(*message) ||
+      std::holds_alternative<ScaleRequestMessage>(*message)) {
     return message.ok();
   }
   const auto joined =

@@ -41,6 +41,7 @@ void SendStart(JobContext& job, const Member& to) {
   start.view.map = job.record.map;
   start.view.number = job.record.views.number;
   start.view.workers = job.record.views.workers;
+  if (to.role() == Role::kWorker) start.view.generation = job.record.generation;
   if (to.role() == Role::kServer) {
     start.plans.clear();
   } else if (start.plans.size() > 1) {

@@ -58,7 +58,8 @@ struct TrainingRecord {
 struct ViewReport {
   Step step = 0;
   bool entered = false;
-  DT_FIELDS(step, entered)
+  bool newcomer = false;
+  DT_FIELDS(step, entered, newcomer)
 };
 // The newest view of the workers.
 struct ViewsRecord {
@@ -67,15 +68,25 @@ struct ViewsRecord {
   bool forming = false;            // It has not begun.
   std::set<ProcessId> missing;     // Processes that have not reported.
   std::map<ProcessId, ViewReport> reports;
-  Step step = 0;  // Once it has begun: the steps that were complete.
-  DT_FIELDS(number, workers, forming, missing, reports, step)
+  // Once it has begun: the steps that were complete, and those that had joined.
+  Step step = 0;
+  std::vector<ProcessId> newcomers;
+  DT_FIELDS(number, workers, forming, missing, reports, step, newcomers)
+};
+
+// How many servers and workers the user wants: `launch` starts those that are missing when it
+// grows.
+struct WantedRecord {
+  uint32_t servers = 0, workers = 0;
+  DT_FIELDS(servers, workers)
+  friend bool operator==(const WantedRecord&, const WantedRecord&) = default;
 };
 
 // A process that the job goes on without.
 struct GoneProcess {
   Incarnation incarnation;
   std::string why;  // "server 2 (pid 4711 on host7) has not been heard of for 3.1 s"
-  bool drained = false;
+  bool drained = false;  // On request.
   Role role = Role::kServer;
   DT_FIELDS(incarnation, why, drained, role)
 };
@@ -92,6 +103,7 @@ struct JobRecord {
   StartMessage start;  // Slices, shard map and plan, as they were sent to workers.
   ShardMap map;        // The present one; that of `start` is the first.
   ViewsRecord views;
+  WantedRecord wanted;
   std::vector<GoneProcess> gone;  // Processes that were removed.
   OrdersOut orders;
   std::optional<TrainingRecord> training;
@@ -101,8 +113,8 @@ struct JobRecord {
   std::optional<Totals> totals;    // Set once the Finish order is done.
   std::optional<StopMessage> end;  // How the job has ended.
   std::vector<JobResult::Event> events;
-  DT_FIELDS(term, generation, run, phase, members, data, plan, start, map, views, gone, orders,
-            training, rendezvous, resumed_from, last_checkpoint, totals, end, events)
+  DT_FIELDS(term, generation, run, phase, members, data, plan, start, map, views, wanted, gone,
+            orders, training, rendezvous, resumed_from, last_checkpoint, totals, end, events)
 };
 
 // The bytes of each field of a record, by the field's name, so that only what has changed must be

@@ -302,6 +302,7 @@ Status Engine::FinishExchange() {
 Status Engine::Update(const RunInfo& run) {
   DT_TRY_STATUS(EndPasses());
   DT_TRY_STATUS(copies_->Send());
+  if (options_.tables != nullptr) options_.tables->BeginUpdate();
   updating_ = true;
   streams_->Start(PassOf(0, plan_.train, kSteps, run));
   return OkStatus();

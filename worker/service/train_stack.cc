@@ -7,6 +7,7 @@
 #include "common/plan/plan_codec.h"
 #include "ops/op_spec.h"
 #include "worker/engine/device_kernels.h"
+#include "worker/service/share_state.h"
 
 namespace dt::worker {
 namespace {
@@ -31,6 +32,7 @@ bool IsOnAccelerator(const Value& value) { return value.device == Device::kGpu; 
 
 Status TrainStack::Start(const StartMessage& start) {
   DT_TRY(Plan plan, PlanIn(start));
+  newcomer_ = std::ranges::count(start.view.workers, options_.parts.link.welcome().id) == 0;
   DT_TRY_STATUS(Connect(start.view, plan.devices));
   DT_TRY_STATUS(OpenEngine(std::move(plan)));
   DT_TRY_STATUS(OpenClient(start.view));
@@ -50,39 +52,70 @@ void TrainStack::OnLoaded(Step step, Generation generation) {
 
 // ------------------------------------------------------------ views
 
-Status TrainStack::BeginView(const View& view, Step complete) {
-  DT_TRY_STATUS(LeaveView(view.number, complete));
-  return EnterView(view);
+Status TrainStack::BeginView(const View& view, const ViewBeginsMessage& begins) {
+  DT_TRY_STATUS(LeaveView(view, begins.step));
+  return EnterView(view, begins.newcomers);
 }
 
-// Keeps the values; everything else is of the old view. Nothing is left if the view before did not
-// come about.
-Status TrainStack::LeaveView(ViewNumber next, Step complete) {
-  if (client_ != nullptr) client_->BeginView(next);
-  if (trainer_ == nullptr) return OkStatus();
-  DT_TRY_STATUS(trainer_->Settle(complete));
-  DT_TRY_STATUS(engine_->FetchParameters());
-  plan_ = engine_->plan();
-  values_ = std::move(engine_->parameters().arrays());
+// Keeps the values; everything else is of the old view. There is no trainer if the view before did
+// not come about.
+Status TrainStack::LeaveView(const View& next, Step complete) {
+  if (client_ != nullptr) {
+    client_->BeginView(next.number);
+    client_->SetGeneration(next.generation);
+  }
+  if (trainer_ != nullptr) {
+    DT_TRY_STATUS(trainer_->Settle(complete));
+    DT_TRY_STATUS(engine_->FetchParameters());
+    plan_ = engine_->plan();
+    values_ = std::move(engine_->parameters().arrays());
+  }
+  if (newcomer_) progress_ = {.step = complete};
   trainer_.reset();
   engine_.reset();
   team_.reset();
   return OkStatus();
 }
 
-Status TrainStack::EnterView(const View& view) {
+Status TrainStack::EnterView(const View& view, std::span<const ProcessId> newcomers) {
   DT_TRY_STATUS(Connect(view, plan_.devices));
   DT_TRY_STATUS(OpenEngine(plan_));
   Parameters& parameters = engine_->parameters();
   for (size_t i = 0; i < values_.size(); ++i) {
     std::ranges::copy(values_[i].values, parameters.arrays()[i].values.begin());
   }
+  if (!newcomers.empty()) DT_TRY_STATUS(ShareState(view, newcomers));
   values_.clear();
   OpenTrainer(view);
   LogInfo("worker.view", {{"view", view.number.value()},
                           {"rank", rank_},
                           {"workers", view.workers.size()},
                           {"step", progress_.step}});
+  return OkStatus();
+}
+
+// From the first worker that has the job's state to those that have just joined.
+Status TrainStack::ShareState(const View& view, std::span<const ProcessId> newcomers) {
+  RankGroup group;
+  std::optional<uint32_t> from;
+  for (uint32_t rank = 0; rank < view.workers.size(); ++rank) {
+    const bool is_new = std::ranges::count(newcomers, view.workers[rank]) > 0;
+    if (!is_new && from.has_value()) continue;
+    if (!is_new) from = static_cast<uint32_t>(group.ranks.size());
+    group.ranks.push_back(rank);
+  }
+  if (!from) return Internal("no worker of view {} has the job's state", view.number.value());
+  if (std::ranges::count(group.ranks, rank_) == 0) return OkStatus();
+  const CollectiveCall call{.group = group, .name = "share state", .step = progress_.step};
+  connecting_ = true;
+  DT_TRY_STATUS(worker::ShareState({*team_->communicator, call, *from},
+                                   {.parameters = engine_->parameters(),
+                                    .tables = *tables_,
+                                    .order = order_,
+                                    .samples_before = samples_before_,
+                                    .now = options_.parts.clock.Now()}));
+  connecting_ = false;
+  newcomer_ = false;
   return OkStatus();
 }
 
@@ -103,13 +136,11 @@ Status TrainStack::Connect(const View& view, uint32_t team_size) {
   const WorkerParts& parts = options_.parts;
   const std::vector<ProcessId>& workers = view.workers;
   const auto self = std::ranges::find(workers, parts.link.welcome().id);
-  if (self == workers.end()) {
-    return Internal("the scheduler began a view with this worker, and it is not in it");
-  }
+  const bool joins_later = self == workers.end();
   const MeshLimits limits{.timeout = Timeout(), .interrupted = options_.interrupted};
-  rank_ = static_cast<uint32_t>(self - workers.begin());
+  rank_ = joins_later ? 0 : static_cast<uint32_t>(self - workers.begin());
   // Asynchronous workers exchange nothing with one another.
-  if (workers.size() == 1 || job().train.asynchronous()) {
+  if (joins_later || workers.size() == 1 || job().train.asynchronous()) {
     connecting_ = false;
     team_.emplace(std::move(MakeMemoryMesh(1, limits).front()));
     return OkStatus();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/runtime/task_pool.h"
@@ -29,16 +30,16 @@ class TrainStack {
   explicit TrainStack(Options options) : options_(std::move(options)) {}
 
   // Errors: those of the plan, the engine and the connections. PeerMayBeLost tells whether another
-  // worker may be the cause.
+  // worker may be the cause. A worker that the view lacks joins later: it makes everything ready
+  // but the connections to other workers.
   Status Start(const StartMessage& start);
-  // Goes on in this view, in which every step before `complete` is complete. After an error another
-  // view may begin.
-  Status BeginView(const View& view, Step complete);
+  // Goes on in this view. After an error another view may begin.
+  Status BeginView(const View& view, const ViewBeginsMessage& begins);
   // The mesh notices a lost worker at once, the scheduler after its lease; but only the scheduler
   // knows which one it is.
   bool PeerMayBeLost() const { return connecting_ || (team_ && team_->communicator->broken()); }
   ViewReportMessage ReportFor(const View& next) const {
-    return {next.number, progress_.step, progress_.entered.has_value()};
+    return {next.number, progress_.step, progress_.entered.has_value(), newcomer_};
   }
   // An order that comes again goes on where it was.
   void BeginOrder(uint64_t number) {
@@ -68,8 +69,9 @@ class TrainStack {
   Status OpenClient(const View& view);
   RequestBook::Options RequestOptions() const;
   void OpenTrainer(const View& view);
-  Status LeaveView(ViewNumber next, Step complete);
-  Status EnterView(const View& view);
+  Status LeaveView(const View& next, Step complete);
+  Status EnterView(const View& view, std::span<const ProcessId> newcomers);
+  Status ShareState(const View& view, std::span<const ProcessId> newcomers);
 
   const Options options_;
   TrainProgress progress_;
@@ -82,6 +84,7 @@ class TrainStack {
 
   // Set by Start. Each object uses those before it.
   uint32_t rank_ = 0;
+  bool newcomer_ = false;    // It has no values of the job yet.
   bool connecting_ = false;  // To the other workers, at this moment.
   std::optional<TeamLink> team_;
   std::unique_ptr<Accelerator> accelerator_;  // Absent if the plan needs none, or options name one.

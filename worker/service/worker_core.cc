@@ -107,7 +107,7 @@ class WorkerCore {
       const auto* const begins = std::get_if<ViewBeginsMessage>(&*message);
       if (begins == nullptr || !next || begins->view != next->number) continue;
       view_ = next->number;
-      Status status = stack_.BeginView(*next, begins->step);
+      Status status = stack_.BeginView(*next, *begins);
       if (status.ok() || !(ViewIsOld() || stack_.PeerMayBeLost())) return status;
       why = std::move(status);  // Another one is lost.
       next.reset();

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "common/base/check.h"
 #include "common/base/text.h"
@@ -55,14 +56,22 @@ Status WorkerTable::Bind(std::span<const Key> keys, Step step, LookupFor purpose
   const bool training = purpose == LookupFor::kTrain;
   touched_ += keys.size();
   DT_TRY_STATUS(Find(keys, !training && table_.eval_default == EvalDefault::kZeros));
-  if (training && updated_) MakeRows(step);
+  if (training && updated_) {
+    FindStepsSinceUpdate(step);
+    MakeRows();
+  }
   return OkStatus();
 }
 
 Status WorkerTable::BindStep(std::span<const Key> keys, Step step) {
   DT_TRY_STATUS(Find(keys, false));
-  MakeRows(step);
+  FindStepsSinceUpdate(step);
+  bound_ = true;
   return OkStatus();
+}
+
+void WorkerTable::BeginUpdate() {
+  if (std::exchange(bound_, false)) MakeRows();
 }
 
 // Keys without a row get one after the last row: of zeros, or with initial values.
@@ -79,12 +88,17 @@ Status WorkerTable::Find(std::span<const Key> keys, bool zeros) {
   return memory_->Write(before, fresh_rows_);
 }
 
-void WorkerTable::MakeRows(Step step) {
+void WorkerTable::MakeRows() {
   for (const Key key : fresh_) {
     numbers_of_.emplace(key, rows());
     keys_.push_back(key);
   }
-  FindStepsSinceUpdate(step);
+  const auto known = static_cast<uint32_t>(last_update_.size());
+  last_update_.resize(keys_.size());
+  for (const uint32_t number : numbers_) {
+    Step& last = last_update_[number];
+    last = number >= known ? step_ : std::max(last, step_);
+  }
 }
 
 void WorkerTable::FindRows(std::span<const Key> keys) {
@@ -111,14 +125,13 @@ void WorkerTable::FillFresh(bool zeros) {
 // step 0.
 void WorkerTable::FindStepsSinceUpdate(Step step) {
   const auto known = static_cast<uint32_t>(last_update_.size());
-  last_update_.resize(keys_.size());
+  step_ = step;
   steps_since_update_.resize(numbers_.size());
   for (size_t i = 0; i < numbers_.size(); ++i) {
-    Step& last = last_update_[numbers_[i]];
+    const Step last = numbers_[i] < known ? last_update_[numbers_[i]] : 0;
     const Step steps_since_update = numbers_[i] >= known ? step + 1 : step > last ? step - last : 1;
     steps_since_update_[i] = static_cast<uint32_t>(
         std::min<Step>(steps_since_update, std::numeric_limits<uint32_t>::max()));
-    last = numbers_[i] >= known ? step : std::max(last, step);
   }
 }
 
@@ -132,7 +145,7 @@ Status WorkerTable::VisitRows(std::span<const uint32_t> numbers, const Visit& vi
   std::vector<float> copy;
   DT_TRY(const std::span<const float> all, memory_->Look(rows(), copy));
   const size_t row_bytes = width_ * sizeof(float);
-  std::vector<std::byte> record(row_bytes + sizeof(Step));
+  std::vector<std::byte> record(record_bytes());
   for (const uint32_t number : numbers) {
     std::memcpy(record.data(), all.data() + size_t{number} * width_, row_bytes);
     std::memcpy(record.data() + row_bytes, &last_update_[number], sizeof(Step));
@@ -170,9 +183,9 @@ void WorkerTable::Clear() {
 
 Status WorkerTable::Restore(Key key, std::span<const std::byte> record) {
   const size_t row_bytes = width_ * sizeof(float);
-  if (record.size() != row_bytes + sizeof(Step)) {
+  if (record.size() != record_bytes()) {
     return DataLoss("a row of table {} has {} bytes instead of {}", table_.name, record.size(),
-                    row_bytes + sizeof(Step));
+                    record_bytes());
   }
   if (!numbers_of_.emplace(key, rows()).second) {
     return DataLoss("key {} of table {} is there twice", key, table_.name);

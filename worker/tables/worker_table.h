@@ -47,9 +47,11 @@ class WorkerTable {
   // view() says where they are until the next call of any method. Errors: Unavailable, if the
   // memory is too small.
   Status Bind(std::span<const Key> keys, Step step, LookupFor purpose);
-  // Like Bind, for all keys of a step with several slices; makes rows for new keys, which the step
-  // updates.
+  // Like Bind, for all keys of a step with several slices, which the step updates.
   Status BindStep(std::span<const Key> keys, Step step);
+  // The update of the step bound last begins: it makes rows for new keys. A step that is given up
+  // before leaves the table as it was.
+  void BeginUpdate();
   TableView view() const;
 
   const TableConfig& config() const { return table_; }
@@ -57,6 +59,7 @@ class WorkerTable {
   uint64_t bytes() const { return rows() * (sizeof(Key) + width_ * sizeof(float) + sizeof(Step)); }
   std::span<const Key> keys() const { return keys_; }  // By number.
   uint32_t state() const { return width_ - table_.dim; }
+  size_t record_bytes() const { return width_ * sizeof(float) + sizeof(Step); }
 
   // Visits these rows as records (common/rows/row_record.h). Stops at the first error.
   using Visit = std::function<Status(Key key, std::span<const std::byte> record)>;
@@ -75,7 +78,7 @@ class WorkerTable {
 
  private:
   Status Find(std::span<const Key> keys, bool zeros);
-  void MakeRows(Step step);
+  void MakeRows();
   void FindRows(std::span<const Key> keys);
   void FindStepsSinceUpdate(Step step);
   void FillFresh(bool zeros);
@@ -94,6 +97,8 @@ class WorkerTable {
 
   // For the current slice or step.
   std::vector<uint32_t> numbers_, steps_since_update_;
+  Step step_ = 0;
+  bool bound_ = false;  // By BindStep, and the update has not begun.
   std::vector<Key> fresh_;  // Keys without a row so far; numbered after those that have one.
   // Rows of fresh_; during Restore, the last rows, not written yet.
   std::vector<float> fresh_rows_;

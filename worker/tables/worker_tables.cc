@@ -53,6 +53,10 @@ Status WorkerTables::BindStep(uint32_t table, std::span<const Key> keys, Step st
   return OkStatus();
 }
 
+void WorkerTables::BeginUpdate() {
+  for (const auto& table : tables_) table->BeginUpdate();
+}
+
 void WorkerTables::PutSizes(std::vector<TableReport>& sizes) const {
   sizes.resize(tables_.size());
   for (size_t i = 0; i < tables_.size(); ++i) tables_[i]->PutSizes(sizes[i]);

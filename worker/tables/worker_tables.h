@@ -27,7 +27,11 @@ class WorkerTables {
   Status Bind(const LookupPlan& slice, LookupFor purpose);
   // Calls WorkerTable::BindStep of one table, given by its index in the graph.
   Status BindStep(uint32_t table, std::span<const Key> keys, Step step);
+  // The update of the step bound last begins; see WorkerTable::BeginUpdate.
+  void BeginUpdate();
   TableViews views() const { return views_; }
+  size_t size() const { return tables_.size(); }
+  WorkerTable& table(size_t index) { return *tables_[index]; }
 
   // Makes one report for each table; allocates nothing if `sizes` had them before.
   void PutSizes(std::vector<TableReport>& sizes) const;

@@ -1,5 +1,6 @@
 #include "test/sim/cluster/cluster.h"
 
+#include <algorithm>
 #include <sched.h>
 
 #include "common/base/check.h"
@@ -60,8 +61,12 @@ void Cluster::Start(bool resume) {
       if (start == starts_) StartServer(s);
     });
   }
+  for (auto& worker : workers_) {
+    if (worker != nullptr) former_.push_back(std::move(worker));
+  }
+  workers_.resize(job_.cluster.workers);
+  added_.clear();
   for (uint32_t w = 0; w < workers_.size(); ++w) {
-    if (workers_[w] != nullptr) former_.push_back(std::move(workers_[w]));
     world_.After(world_.UpTo(kStartMax), [this, w, start = starts_] {
       if (start == starts_) StartWorker(w);
     });
@@ -75,27 +80,37 @@ void Cluster::RestartScheduler() {
 }
 
 void Cluster::StartServer(uint32_t index) {
-  const Node node = NodeOfServer(index);
+  const Node node = NodeOf(Role::kServer, index);
   Replace(servers_[index], std::make_unique<SimServer>(world_, wires_, node, NextIncarnation(),
                                                        SimServer::Options{job_, node}));
 }
 
 void Cluster::AddServer() {
+  added_.emplace_back(Role::kServer, servers());
   servers_.emplace_back();
   StartServer(servers() - 1);
 }
 
-// The nodes of servers that were added follow those of the workers.
-Node Cluster::NodeOfServer(uint32_t index) const {
-  return 1 + index + (index < job_.cluster.servers ? 0 : job_.cluster.workers);
+void Cluster::AddWorker() {
+  added_.emplace_back(Role::kWorker, workers());
+  workers_.emplace_back();
+  StartWorker(workers() - 1);
+}
+
+Node Cluster::NodeOf(Role role, uint32_t index) const {
+  const bool serves = role == Role::kServer;
+  const uint32_t first = serves ? job_.cluster.servers : job_.cluster.workers;
+  if (index < first) return 1 + index + (serves ? 0 : job_.cluster.servers);
+  const auto at = std::ranges::find(added_, std::pair(role, index));
+  return FirstAdded() + static_cast<Node>(at - added_.begin());
 }
 
 void Cluster::StartWorker(uint32_t index) {
-  const uint32_t before = job_.cluster.servers;
+  const Node node = NodeOf(Role::kWorker, index);
   Replace(workers_[index],
-          std::make_unique<SimWorker>(world_, wires_, 1 + before + index, NextIncarnation(),
-                                      SimWorker::Options{job_, meshes_, 1 + before + index,
-                                                         std::to_string(starts_) + "/"}));
+          std::make_unique<SimWorker>(
+              world_, wires_, node, NextIncarnation(),
+              SimWorker::Options{job_, meshes_, node, std::to_string(starts_) + "/"}));
 }
 
 bool Cluster::RunUntil(Duration at_most, const std::function<bool()>& done) {
@@ -116,7 +131,9 @@ Process* Cluster::process(Node node) {
   const uint32_t servers = job_.cluster.servers, workers = job_.cluster.workers;
   if (node <= servers) return servers_[node - 1].get();
   if (node <= servers + workers) return workers_[node - 1 - servers].get();
-  return servers_[node - 1 - workers].get();
+  const auto [role, index] = added_[node - FirstAdded()];
+  if (role == Role::kWorker) return workers_[index].get();
+  return servers_[index].get();
 }
 
 }  // namespace dt::sim

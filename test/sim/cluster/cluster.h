@@ -18,7 +18,7 @@ namespace dt::sim {
 
 class Cluster {
  public:
-  // Nodes: the scheduler, then servers, then workers.
+  // Nodes: the scheduler, then servers, then workers, then those that were added.
   static constexpr Node kScheduler = 0;
 
   // REQUIRES: job and plan outlive it.
@@ -30,10 +30,12 @@ class Cluster {
   void Start(bool resume);
   // Another scheduler where the killed one was; it finds what that has left on the disk.
   void RestartScheduler();
-  // A server beyond those that the job begins with.
+  // A server, or worker, beyond those that the job begins with.
   void AddServer();
+  void AddWorker();
   // Another process where that of a server was; it finds what that has left on the disk.
   void StartServer(uint32_t index);
+  void StartWorker(uint32_t index);
   // Runs until `done`, or for so long; what `done` has said last.
   bool RunUntil(Duration at_most, const std::function<bool()>& done);
   bool AllEnded() const;
@@ -45,14 +47,15 @@ class Cluster {
   SimServer* server(uint32_t index) { return servers_[index].get(); }
   SimWorker* worker(uint32_t index) { return workers_[index].get(); }
   uint32_t servers() const { return static_cast<uint32_t>(servers_.size()); }
+  uint32_t workers() const { return static_cast<uint32_t>(workers_.size()); }
   // By node; null before its first start.
   Process* process(Node node);
-  uint32_t nodes() const { return 1 + servers() + job_.cluster.workers; }
+  uint32_t nodes() const { return 1 + servers() + workers(); }
   const JobConfig& job() const { return job_; }
 
  private:
-  void StartWorker(uint32_t index);
-  Node NodeOfServer(uint32_t index) const;
+  Node FirstAdded() const { return 1 + job_.cluster.servers + job_.cluster.workers; }
+  Node NodeOf(Role role, uint32_t index) const;
   uint64_t NextIncarnation() { return ++incarnations_; }
   template <class T>
   void Replace(std::unique_ptr<T>& old, std::unique_ptr<T> fresh);
@@ -68,6 +71,7 @@ class Cluster {
   std::unique_ptr<SimScheduler> scheduler_;
   std::vector<std::unique_ptr<SimServer>> servers_;
   std::vector<std::unique_ptr<SimWorker>> workers_;
+  std::vector<std::pair<Role, uint32_t>> added_;  // Their indices.
   std::vector<std::unique_ptr<Process>> former_;  // Events may still name them.
 };
 

@@ -43,6 +43,7 @@ void Story::Befall(const Misfortunes& misfortunes) {
   const Step step = training.has_value() ? training->schedule.state.step : 0;
   if (step < misfortunes.from_step) return;
   ChangeServers(misfortunes);
+  ChangeWorkers(misfortunes);
   if (tally_.kills + tally_.stops >= misfortunes.kills_max) return;
   const auto to_server = [&](double chance, void (Story::*befalls)(uint32_t index)) {
     if (!world.Chance(chance)) return;
@@ -55,7 +56,7 @@ void Story::Befall(const Misfortunes& misfortunes) {
   to_server(misfortunes.hang_server, &Story::HangServer);
   to_server(misfortunes.isolate_server, &Story::IsolateServer);
   to_server(misfortunes.fail_server, &Story::FailServer);
-  if (world.Chance(misfortunes.lose_worker)) LoseWorker();
+  if (world.Chance(misfortunes.lose_worker)) LoseWorker(misfortunes);
   if (world.Chance(misfortunes.kill_scheduler)) KillScheduler();
   if (world.Chance(misfortunes.kill)) {
     const Node node = AnyNode();
@@ -86,12 +87,50 @@ void Story::ChangeServers(const Misfortunes& misfortunes) {
   }
 }
 
-void Story::LoseWorker() {
+void Story::ChangeWorkers(const Misfortunes& misfortunes) {
+  World& world = cluster_->world();
+  if (tally_.changes >= misfortunes.changes_max) return;
+  if (world.Chance(misfortunes.add_worker)) {
+    cluster_->AddWorker();
+    Note("another worker is started");
+    ++tally_.changes;
+  }
+  const auto count = static_cast<uint32_t>(WorkersThatStay().size());
+  if (world.Chance(misfortunes.release_worker) && cluster_->scheduler().alive() && count > 1) {
+    if (!cluster_->scheduler().Scale(Role::kWorker, count - 1)) return;
+    Note(fmt::format("the user wants {} workers", count - 1));
+    ++tally_.changes;
+  }
+}
+
+// By the scheduler's record: workers with the values that are neither lost nor asked to leave.
+std::vector<uint32_t> Story::WorkersThatStay() const {
+  std::vector<uint32_t> stay;
+  const scheduler::Job& job = cluster_->scheduler().job();
+  for (uint32_t w = 0; w < cluster_->workers(); ++w) {
+    const SimWorker* const worker = cluster_->worker(w);
+    if (worker == nullptr || !worker->alive() || lost_.contains(worker)) continue;
+    const scheduler::Member* const member =
+        job.membership().Find(Incarnation(worker->incarnation()));
+    if (member == nullptr || member->draining) continue;
+    const auto& [number, workers, forming, missing, reports, step, newcomers] = job.record().views;
+    const auto among = [&](const auto& ids) { return std::ranges::count(ids, member->id) > 0; };
+    if (among(workers) && !among(newcomers) && !forming) stay.push_back(w);
+  }
+  return stay;
+}
+
+void Story::LoseWorker(const Misfortunes& misfortunes) {
   World& world = cluster_->world();
   std::vector<uint32_t> alive;
-  for (uint32_t w = 0; w < job_.cluster.workers; ++w) {
-    const SimWorker* const worker = cluster_->worker(w);
-    if (worker != nullptr && worker->alive() && !lost_.contains(worker)) alive.push_back(w);
+  const bool changes = misfortunes.add_worker + misfortunes.worker_returns > 0;
+  if (changes) {
+    alive = WorkersThatStay();
+  } else {
+    for (uint32_t w = 0; w < cluster_->workers(); ++w) {
+      const SimWorker* const worker = cluster_->worker(w);
+      if (worker != nullptr && worker->alive() && !lost_.contains(worker)) alive.push_back(w);
+    }
   }
   if (alive.size() < 2) return;
   const uint32_t index = alive[world.Below(alive.size())];
@@ -105,6 +144,13 @@ void Story::LoseWorker() {
     Note(fmt::format("worker {} is killed", index + 1));
     worker->Kill();
   }
+  if (!world.Chance(misfortunes.worker_returns)) return;
+  const Duration away = 2 * job_.cluster.lease + world.UpTo(kAwayMax);
+  world.After(away, [this, index, worker, restarts = tally_.restarts] {
+    if (restarts != tally_.restarts || cluster_->worker(index) != worker || worker->alive()) return;
+    cluster_->StartWorker(index);
+    Note(fmt::format("worker {} is started again", index + 1));
+  });
 }
 
 void Story::KillServer(uint32_t index) {

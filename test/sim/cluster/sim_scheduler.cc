@@ -105,6 +105,12 @@ void SimScheduler::Tick() {
   Later(kTick, [this] { Tick(); });
 }
 
+bool SimScheduler::Scale(Role role, uint32_t count) {
+  const Status begun = job_->Scale(world().Now(), role, count);
+  SendAll();
+  return begun.ok();
+}
+
 bool SimScheduler::Drain(ProcessId server) {
   const Status begun = job_->Drain(world().Now(), server);
   SendAll();

@@ -30,6 +30,7 @@ class SimScheduler : public Process, private scheduler::JobEnvironment {
 
   // Whether it has begun.
   bool Drain(ProcessId server);
+  bool Scale(Role role, uint32_t count);
   // A clean stop at the next step boundary.
   void RequestStop();
   // Killed in the midst of the next messages that it sends; what they follow from is on its disk.

@@ -24,6 +24,11 @@ bool IsMisfortune(const Status& outcome) {
          killed_before_it_joined;
 }
 
+int64_t NewcomersOf(const JobResult::Event& view) {
+  const auto at = std::ranges::find(view.details, "newcomers", [](const auto& d) { return d.first; });
+  return at == view.details.end() ? 0 : std::get<int64_t>(at->second);
+}
+
 }  // namespace
 
 Story::Story(uint64_t seed, const SimJob& job)
@@ -84,7 +89,10 @@ void Story::CountRecoveries() {
   for (const JobResult::Event& event : cluster_->scheduler().job().record().events) {
     if (event.kind == "recovered") ++tally_.recoveries;
     if (event.kind == "server_lost") ++tally_.removals;
-    if (event.kind == "view") ++tally_.views;
+    if (event.kind == "view") {
+      ++tally_.views;
+      tally_.newcomers += static_cast<uint32_t>(NewcomersOf(event));
+    }
     if (event.kind == "shards_moved") ++tally_.moves;
     if (event.kind == "best_lost") ++tally_.best_lost;
   }
@@ -174,7 +182,7 @@ Story::Tally& Story::Tally::operator+=(const Tally& other) {
   pauses += other.pauses, cuts += other.cuts, kills += other.kills, stops += other.stops;
   changes += other.changes, moves += other.moves, full_disks += other.full_disks,
       restarts += other.restarts, recoveries += other.recoveries;
-  views += other.views;
+  views += other.views, newcomers += other.newcomers;
   successions += other.successions, removals += other.removals, givers += other.givers;
   quick += other.quick, suspects += other.suspects, best_lost += other.best_lost;
   return *this;

@@ -27,9 +27,12 @@ struct Misfortunes {
   double restart_server = 0;  // It is killed, and at once another process has its addresses.
   double add_server = 0;      // One more joins.
   double drain_server = 0;    // By the user.
-  uint32_t changes_max = 4;   // Of the two above together.
+  double add_worker = 0;      // One more joins.
+  double release_worker = 0;  // By the user; never the last.
+  uint32_t changes_max = 4;   // Of the four above together.
   double full_disk = 0;       // For a server's log.
   double lose_worker = 0;     // Killed, or paused until it is no member any more; never the last.
+  double worker_returns = 0;  // The chance that another is started in its place.
   double stop = 0;            // By the user, who resumes it.
   uint32_t kills_max = 3;     // Of all kinds together, stops included.
 };
@@ -58,10 +61,11 @@ class Story {
     uint32_t pauses = 0, cuts = 0, kills = 0, stops = 0, full_disks = 0;
     uint32_t restarts = 0;     // Of the job, from a checkpoint or the beginning.
     uint32_t recoveries = 0;   // Servers that came back with their logs.
-    uint32_t changes = 0;      // Servers that were added or drained.
+    uint32_t changes = 0;      // Servers that were added or drained, workers added or released.
     uint32_t moves = 0;        // Servers whose number of shards has changed.
     uint32_t givers = 0;       // Servers that have reported what they copied to others.
-    uint32_t views = 0;        // Formed when a worker was lost.
+    uint32_t views = 0;        // Of the workers, after the first.
+    uint32_t newcomers = 0;    // Workers that joined in a view.
     uint32_t removals = 0;     // Servers that the job went on without.
     uint32_t suspects = 0;     // Of these: servers that sent heartbeats, and were of no use.
     uint32_t quick = 0;        // Servers that were restarted, and gone after two thirds of a lease.
@@ -73,7 +77,9 @@ class Story {
 
  private:
   void Befall(const Misfortunes& misfortunes);
-  void LoseWorker();
+  void LoseWorker(const Misfortunes& misfortunes);
+  void ChangeWorkers(const Misfortunes& misfortunes);
+  std::vector<uint32_t> WorkersThatStay() const;
   void KillServer(uint32_t index);
   void RestartServer(uint32_t index);
   void HangServer(uint32_t index);

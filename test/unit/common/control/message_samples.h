@@ -81,8 +81,9 @@ inline std::vector<ControlMessage> ControlSamples() {
       RecallMessage{12},
       RecalledMessage{12, 14},
       NewViewMessage{{Generation(1), ViewNumber(4), map, {ProcessId(4)}}},
-      ViewReportMessage{ViewNumber(4), 20, true},
-      ViewBeginsMessage{ViewNumber(4), 21},
+      ViewReportMessage{ViewNumber(4), 20, true, true},
+      ViewBeginsMessage{ViewNumber(4), 21, {ProcessId(5)}},
+      ScaleRequestMessage{Role::kServer, 3},
   };
 }
 

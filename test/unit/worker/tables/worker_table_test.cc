@@ -193,7 +193,11 @@ TEST_P(WorkerTableTest, SlicesOfAJoinedStepMakeNoRow) {
     }
     EXPECT_EQ(own.table->rows(), before);
     EXPECT_TRUE(own.table->view().steps_since_update.empty());
+    // A step that is given up changes nothing.
+    ASSERT_TRUE(own.table->BindStep(keys, step + 7).ok());
+    EXPECT_EQ(own.table->rows(), before);
     ASSERT_TRUE(own.table->BindStep(keys, step).ok());
+    own.table->BeginUpdate();
     const std::vector<float> grads(keys.size() * kDim, 0.125f);
     own.Update(grads, step);
     server.Push(keys, grads, {.step = step, .lr_scale = 0.5f});
