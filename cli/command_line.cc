@@ -18,7 +18,7 @@ namespace dt::cli {
 namespace {
 
 // Commands that the documentation names but that do not exist yet.
-constexpr std::string_view kLater[] = {"drain", "scale", "serve"};
+constexpr std::string_view kLater[] = {"serve"};
 
 const std::vector<std::pair<std::string, LogLevel>> kLevels = {{"debug", LogLevel::kDebug},
                                                                {"info", LogLevel::kInfo},
@@ -128,6 +128,14 @@ class Parser {
     LogFlag(sub);
   }
 
+  void RunningJobFlags(CLI::App* sub) {
+    JobFlags(sub, false);
+    sub->add_option("--scheduler", out_.scheduler, "Ask this scheduler")
+        ->type_name("tcp://HOST:PORT");
+    sub->add_option("--key", out_.key_path, "The job's key, if JOB.yaml is not given")
+        ->type_name("FILE");
+  }
+
   void LogFlag(CLI::App* sub) {
     sub->add_option_function<std::string>(
            "--log-level",
@@ -227,22 +235,22 @@ class Parser {
         ->check(CLI::IsMember({"text", "json", "dot", "html"}));
     CLI::App* status = Command(app_, "status", "Show a running job: processes, shards, progress",
                                "status job.yaml --json");
-    JobFlags(status, false);
-    status->add_option("--scheduler", out_.scheduler, "Ask this scheduler")
-        ->type_name("tcp://HOST:PORT");
-    status->add_option("--key", out_.key_path, "The job's key, if JOB.yaml is not given")
-        ->type_name("FILE");
+    RunningJobFlags(status);
     status->add_flag("--json", out_.json, "One JSON object");
     CLI::App* drain =
         Command(app_, "drain", "Take a server out of a running job; its shards go to the others",
                 "drain 2 job.yaml");
     drain->add_option("server", out_.server, "The server's number, as `dovetail status` shows it")
         ->required();
-    JobFlags(drain, false);
-    drain->add_option("--scheduler", out_.scheduler, "Ask this scheduler")
-        ->type_name("tcp://HOST:PORT");
-    drain->add_option("--key", out_.key_path, "The job's key, if JOB.yaml is not given")
-        ->type_name("FILE");
+    RunningJobFlags(drain);
+    CLI::App* scale =
+        Command(app_, "scale", "Change how many servers or workers a running job has",
+                "scale workers 4 job.yaml");
+    scale->add_option("role", out_.role, "servers or workers")
+        ->required()
+        ->check(CLI::IsMember({"servers", "workers"}));
+    scale->add_option("count", out_.count, "How many the job is to have")->required();
+    RunningJobFlags(scale);
     CLI::App* schema =
         Command(app_, "schema", "Print the JSON Schema of the job file, or of what is written",
                 "schema > job.schema.json");

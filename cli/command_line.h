@@ -26,7 +26,9 @@ struct CommandLine {
 
   std::string scheduler;                  // tcp://HOST:PORT
   uint32_t server = 0;                    // drain
-  std::string key_path;                   // status, drain, keygen
+  std::string role;                       // scale: servers or workers
+  uint32_t count = 0;                     // scale
+  std::string key_path;                   // status, drain, scale, keygen
   std::string listen;                     // scheduler, server, worker
   std::string checkpoint;                 // eval, predict, export, checkpoint verify|inspect
   std::vector<std::string> data_paths;    // predict: files, globs, "-" for standard input

@@ -14,6 +14,7 @@ int RunPlan(const CommandLine& line);
 int RunPlanQuery();
 int RunStatus(const CommandLine& line);
 int RunDrain(const CommandLine& line);
+int RunScale(const CommandLine& line);
 int RunCheckpoint(const CommandLine& line);
 int RunExport(const CommandLine& line);
 int RunReport(const CommandLine& line);

@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   if (first == "plan") return RunPlan(line);
   if (first == "status") return RunStatus(line);
   if (first == "drain") return RunDrain(line);
+  if (first == "scale") return RunScale(line);
   if (first == "checkpoint") return RunCheckpoint(line);
   if (first == "export") return RunExport(line);
   if (first == "report") return RunReport(line);

@@ -3,11 +3,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
 
 namespace dt {
+
+// Begins the reason of a process's end if it is a member no more and the job goes on: another may be
+// started in its place.
+inline constexpr std::string_view kGoneOnWithout = "the job has gone on without it";
 
 struct ProcessEnd {
   std::string name;  // "worker 3"

@@ -1,6 +1,7 @@
 // Losses of processes: which ones the job goes on without, and how it ends otherwise.
 #include "common/base/log.h"
 #include "common/control/link_core.h"
+#include "common/control/process_end.h"
 #include "scheduler/job/job.h"
 #include "scheduler/shards/chains.h"
 
@@ -95,7 +96,7 @@ bool Job::DismissIfGone(Incarnation from) {
     out_.Send(from, StopMessage{});
     return true;
   }
-  const Status why = Unavailable("the job has gone on without it: {}", gone->why);
+  const Status why = Unavailable("{}: {}", kGoneOnWithout, gone->why);
   out_.Send(from, StopMessage{why.code(), ProblemOf(why)});
   return true;
 }

@@ -187,6 +187,10 @@ class SchedulerImpl : public Scheduler {
   Status WriteRunFile() {
     nlohmann::ordered_json json = {
         {"job", options_.job.job}, {"pid", getpid()}, {"scheduler", endpoint()}, {"http", nullptr}};
+    told_wanted_ = job_->record().wanted;
+    if (told_wanted_.workers > 0) {
+      json["wanted"] = {{"servers", told_wanted_.servers}, {"workers", told_wanted_.workers}};
+    }
     if (http_ != nullptr) json["http"] = http_->url();
     return WriteWholeFile(RunFile(), json.dump(2) + "\n");
   }
@@ -233,7 +237,9 @@ class SchedulerImpl : public Scheduler {
       const Status begun = job_->Drain(now, drain->server);
       router_.Send(now, arrived.from, CommandReplyMessage{begun.code(), ProblemOf(begun)});
     } else if (const auto* scale = std::get_if<ScaleRequestMessage>(&arrived.message)) {
-      const Status begun = job_->Scale(now, scale->role, scale->count);
+      Status begun = job_->Scale(now, scale->role, scale->count);
+      // `launch` reads there how many processes it is to start.
+      if (job_->record().wanted != told_wanted_) begun = WriteRunFile();
       router_.Send(now, arrived.from, CommandReplyMessage{begun.code(), ProblemOf(begun)});
     } else {
       job_->On(now, arrived.from, std::move(arrived.message));
@@ -311,6 +317,7 @@ class SchedulerImpl : public Scheduler {
   SessionRouter router_;
   ProcessEndReader process_ends_;
   std::unique_ptr<DiskEnvironment> environment_;
+  WantedRecord told_wanted_;  // As in run.json.
   std::unique_ptr<Job> job_;
   std::optional<StatusPages> pages_;
   std::unique_ptr<HttpServer> http_;

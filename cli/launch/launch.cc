@@ -1,8 +1,9 @@
 // `dovetail launch`: runs the job as separate processes on this machine.
 //
 // Starts the scheduler, reads its address from run.json, starts servers and workers, and waits. It
-// reports each ended process to the scheduler at once. Restarts the scheduler and servers that are
-// killed, as often as cluster.restarts allows. Lets servers go whose shards others hold, too. The
+// reports each ended process to the scheduler at once. Restarts processes that are killed, as often
+// as cluster.restarts allows. Lets servers go whose shards others hold, too, and workers whose
+// values others have. Starts more when `dovetail scale` asks for them, which run.json says. The
 // scheduler ends the job; if the scheduler itself is lost, this process ends the job. All processes
 // are stopped before it returns.
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/launch/launch_result.h"
 #include "cli/outcome.h"
 #include "cli/process/child_process.h"
 #include "cli/process/child_results.h"
@@ -59,52 +61,25 @@ class Launch {
     return status;
   }
 
-  // The text of the result file: the scheduler's result, or what is known without it.
-  std::string ResultText(const Status& status, double seconds_total) const {
-    Json json = SchedulerResult();
-    if (!json.is_object()) {
-      JobResult result;
-      result.job = job_.job;
-      result.status = status;
-      json = Json::parse(ToJson(result));
-    }
-    json["seconds_total"] = seconds_total;
-    return json.dump(2) + "\n";
-  }
-
-  // Prints the last lines of the process whose loss ended the job, if there was one.
-  void PrintLostLog() const {
-    const auto lost = std::ranges::find(children_, NameOfLost(), &ChildProcess::name);
-    if (lost == children_.end()) return;
-    const std::deque<std::string>& lines = lost->last_lines();
-    const char* const between = LogsJson() ? "\n" : "\n    ";
-    const std::string text = JoinText(std::vector(lines.begin(), lines.end()), between);
-    if (LogsJson()) {
-      LogEnd("launch.last_lines", {{"name", lost->name()}, {"text", text}});
-    } else if (lines.empty()) {
-      std::fprintf(stderr, "  %s has logged nothing; --log-level info makes it log more\n",
-                   lost->name().c_str());
-    } else {
-      std::fprintf(stderr, "  the last lines of %s:\n    %s\n", lost->name().c_str(),
-                   Printable(text).c_str());
-    }
-  }
+  const std::vector<ChildProcess>& children() const { return children_; }
+  // Set once it has run, unless even its folder could not be made.
+  const std::optional<ChildResults>& results() const { return results_; }
 
  private:
   Status StartAll() {
     DT_TRY(scheduler_, StartScheduler());
-    for (uint32_t id = 1; id <= job_.cluster.servers + job_.cluster.workers; ++id) {
-      DT_TRY_STATUS(StartRole(id));
-    }
+    wanted_ = {job_.cluster.servers, job_.cluster.workers};
+    for (uint32_t s = 0; s < wanted_.servers; ++s) DT_TRY_STATUS(StartNext("server"));
+    for (uint32_t w = 0; w < wanted_.workers; ++w) DT_TRY_STATUS(StartNext("worker"));
     return OkStatus();
   }
 
   // Returns its endpoint.
   Result<std::string> StartScheduler() {
     const std::filesystem::file_time_type before = RunFileWritten();
-    std::vector<std::string> arguments = Arguments("scheduler", 0);
+    std::vector<std::string> arguments = Arguments(kSchedulerName, 0);
     arguments.insert(arguments.end(),
-                     {"--result", results_->PathOf("scheduler"), "--resume", line_.resume});
+                     {"--result", results_->PathOf(kSchedulerName), "--resume", line_.resume});
     if (line_.no_progress) arguments.push_back("--no-progress");
     if (!children_.empty()) arguments.push_back("--follows-killed");
     int ends[2];
@@ -113,7 +88,7 @@ class Launch {
     }
     if (ends_ >= 0) close(ends_);
     ends_ = ends[1];
-    const Status started = StartOne("scheduler", arguments, ends[0]);
+    const Status started = StartOne(kSchedulerName, arguments, ends[0]);
     close(ends[0]);
     DT_TRY_STATUS(started);
     return WaitForScheduler(before);
@@ -125,9 +100,10 @@ class Launch {
     return arguments;
   }
 
-  // Uses the ids that the scheduler will assign: the servers first, then the workers.
-  Status StartRole(uint32_t id) {
-    const std::string role = id <= job_.cluster.servers ? "server" : "worker";
+  // Uses the ids that the scheduler will assign: the servers first, then the workers, then those
+  // that are started later.
+  Status StartNext(const std::string& role) { return StartRole(role, next_id_++); }
+  Status StartRole(const std::string& role, uint32_t id) {
     const std::string name = fmt::format("{} {}", role, id);
     std::vector<std::string> arguments = Arguments(role, id);
     arguments.insert(arguments.end(),
@@ -169,7 +145,7 @@ class Launch {
     if (!endpoint.empty()) return endpoint;
     if (signals_.received() != 0) return Cancelled("stopped before the job began");
     if (!children_.front().running()) {
-      const Status end = SchedulerEnd();
+      const Status end = SchedulerEnd(children_, *results_);
       return end.ok() ? Cancelled("the job has ended") : end;
     }
     return Timeout("the scheduler did not write {} within {} s", RunFile(),
@@ -180,12 +156,12 @@ class Launch {
     constexpr Duration kForever = std::chrono::hours(24 * 365);
     const auto something = [this](const std::vector<ChildProcess>& children) {
       return signals_.received() != 0 || FirstLost(children) != nullptr ||
-             !children.front().running();
+             !children.front().running() || RunFileWritten() != run_file_read_;
     };
     do {
       WaitFor(children_, kForever, something);
       DT_TRY_STATUS(RestoreScheduler());
-    } while (RestartServers() || LetOthersGoOn());
+    } while (StartWanted() || RestartOthers() || LetOthersGoOn());
     const auto scheduler_ended = [](const std::vector<ChildProcess>& children) {
       return !children.front().running();
     };
@@ -204,7 +180,7 @@ class Launch {
       }
     }
     LetOthersEnd();
-    return SchedulerEnd();
+    return SchedulerEnd(children_, *results_);
   }
 
   // Reports the end of the process, so that the scheduler need not wait for its lease to expire.
@@ -220,11 +196,14 @@ class Launch {
     return end;
   }
 
-  // Whether the process was killed or crashed, and the job allows another restart. A process that
-  // exited by itself has said why.
+  // Whether the process was killed or crashed, or the job has gone on without it, and the job
+  // allows another restart. A process that exited for another reason has said why, and would end in
+  // the same way again.
   bool MayRestart(const ChildProcess& child) const {
     const std::optional<ChildExit>& exit = child.exit();
-    return exit.has_value() && exit->signal != 0 && restarts_ < job_.cluster.restarts;
+    if (!exit.has_value() || restarts_ >= job_.cluster.restarts) return false;
+    return exit->signal != 0 ||
+           MessageOf(results_->ErrorOf(child)).starts_with(kGoneOnWithout);
   }
 
   void NoteRestart(const ChildProcess& child, const ChildExit& exit, const Status& status) const {
@@ -238,13 +217,13 @@ class Launch {
   Status RestoreScheduler() {
     const ChildProcess& child = children_.front();
     if (signals_.received() != 0 || !MayRestart(child)) return OkStatus();
-    if (SchedulerResult().is_object()) return OkStatus();  // The job had ended.
+    if (results_->ResultOf(kSchedulerName).is_object()) return OkStatus();  // The job had ended.
     ++restarts_;
     const ChildExit exit = *child.exit();
     const pid_t pid = child.pid();
     Result<std::string> started = StartScheduler();
     // The job may have been at its end already.
-    if (!children_.front().running() && SchedulerEnd().ok()) started = scheduler_;
+    if (!children_.front().running() && SchedulerEnd(children_, *results_).ok()) started = scheduler_;
     if (started.ok() && *started != scheduler_) {
       started =
           Unavailable("it listens at {}, but the others look for it at {}", *started, scheduler_);
@@ -261,22 +240,61 @@ class Launch {
     return OkStatus();
   }
 
-  // The rows of a server without a log or copies are gone, so it is not restarted. Returns true if
-  // a process was restarted and no other is lost.
-  bool RestartServers() {
+  // Starts the servers and workers that the user wants besides those that were started. Returns
+  // true if the numbers may have changed, and nothing else has happened.
+  bool StartWanted() {
+    if (signals_.received() != 0 || !children_.front().running()) return false;
+    const std::filesystem::file_time_type written = RunFileWritten();
+    if (written == run_file_read_) return false;
+    run_file_read_ = written;
+    const Json wanted = MemberOf(ReadJsonFile(RunFile()).value_or(Json()), "wanted");
+    if (wanted.is_object()) {
+      Start("server", CountOf(wanted, "servers"), wanted_.servers);
+      Start("worker", CountOf(wanted, "workers"), wanted_.workers);
+    }
+    return FirstLost(children_) == nullptr;
+  }
+  // The scheduler sees to it that there are fewer.
+  void Start(const std::string& role, uint64_t wanted, uint32_t& before) {
+    for (uint64_t more = before; more < wanted; ++more) {
+      if (const Status started = StartNext(role); !started.ok()) {
+        LogWarn("launch.cannot_start", {{"role", role}, {"why", ToText(started)}});
+      }
+    }
+    before = static_cast<uint32_t>(wanted);
+  }
+
+  // Whether the job can go on with another process in the place of this one: not if only this one
+  // had what the job needs.
+  bool IsReplaceable(const ChildProcess& child) const {
+    if (child.name().starts_with("server ")) {
+      return keeps_log() || job_.cluster.replicas > 1;
+    }
+    return child.name().starts_with("worker ") && job_.workers_may_change() && OtherWorkerRuns();
+  }
+  bool OtherWorkerRuns() const {
+    return std::ranges::any_of(children_, [](const ChildProcess& child) {
+      return child.running() && child.name().starts_with("worker ");
+    });
+  }
+  bool keeps_log() const { return job_.checkpoint.durability == Durability::kLog; }
+
+  // Returns true if a process was restarted and no other is lost.
+  bool RestartOthers() {
     if (signals_.received() != 0 || !children_.front().running()) return false;
     bool started = std::exchange(restored_, false);
-    // Another process has the log, or gets the shards from those that have copies.
-    const bool keep_log = job_.checkpoint.durability == Durability::kLog;
-    const bool may = keep_log || job_.cluster.replicas > 1;
-    for (uint32_t id = 1; may && id <= job_.cluster.servers; ++id) {
-      const ChildProcess& child = children_[id];
-      if (!MayRestart(child)) continue;
+    for (size_t c = 1; c < children_.size(); ++c) {
+      const ChildProcess& child = children_[c];
+      if (let_go_.contains(child.name()) || !MayRestart(child) || !IsReplaceable(child)) continue;
       ++restarts_;
-      TellEnd(child, keep_log);
+      // Another process has the log, or gets the shards or the values from others.
+      TellEnd(child, keeps_log() && child.name().starts_with("server "));
       const ChildExit exit = *child.exit();
-      const Status status = StartRole(id);
-      NoteRestart(child, exit, status);
+      const std::string name = child.name();
+      const size_t space = name.find(' ');
+      const Status status = StartRole(name.substr(0, space),
+                                      static_cast<uint32_t>(std::stoul(name.substr(space + 1))));
+      NoteRestart(children_[c], exit, status);
       started = started || status.ok();
     }
     return started && FirstLost(children_) == nullptr;
@@ -291,7 +309,7 @@ class Launch {
     if (lost == nullptr) return false;
     for (; lost != nullptr; lost = FirstLost(children_)) {
       const bool server = lost->name().starts_with("server ") && job_.cluster.replicas > 1;
-      const bool worker = lost->name().starts_with("worker ") && job_.cluster.workers > 1;
+      const bool worker = lost->name().starts_with("worker ") && OtherWorkerRuns();
       if (!server && !worker) return false;
       TellEnd(*lost, false);
       let_go_.insert(lost->name());
@@ -324,38 +342,6 @@ class Launch {
     });
   }
 
-  // Name of the process whose loss ended the job; "" if there was none.
-  std::string NameOfLost() const {
-    if (children_.empty()) return "";
-    if (children_.front().exit().has_value() && children_.front().exit()->signal != 0) {
-      return children_.front().name();
-    }
-    const Json result = SchedulerResult();
-    if (!MemberOf(result, "error").is_object()) return "";
-    std::string name;
-    for (const Json& event : MemberOf(result, "events")) {
-      const std::string kind = TextOf(event, "kind");
-      if (kind == "recovered") name.clear();
-      if (!kind.ends_with("_lost")) continue;
-      name = fmt::format("{} {}", kind.substr(0, kind.size() - 5), CountOf(event, "id"));
-    }
-    return name;
-  }
-
-  // Null if there is none.
-  Json SchedulerResult() const {
-    return results_.has_value() ? results_->ResultOf("scheduler") : Json(nullptr);
-  }
-
-  // OK, the job's own error if the scheduler reported it, or how the scheduler itself was lost.
-  Status SchedulerEnd() const {
-    const ChildProcess& scheduler = children_.front();
-    if (scheduler.exit()->code == 0 && scheduler.exit()->signal == 0) return OkStatus();
-    if (Status said = results_->ErrorOf(scheduler); !said.ok()) return said;
-    if (scheduler.exit()->signal != 0 && SchedulerResult().is_object()) return OkStatus();
-    return Unavailable("the scheduler (pid {}) {}", scheduler.pid(), scheduler.exit()->Text());
-  }
-
   const CommandLine& line_;
   const JobConfig& job_;
   StopSignals& signals_;
@@ -365,8 +351,13 @@ class Launch {
   std::string scheduler_;                // The scheduler's endpoint.
   std::vector<ProcessEnd> told_ends_;    // By TellEnd; a new scheduler is told again.
   std::set<std::string> let_go_;         // Processes that the job may go on without.
+  uint32_t next_id_ = 1;                 // Of a server or worker.
+  struct Wanted {
+    uint32_t servers = 0, workers = 0;
+  } wanted_;                                         // As started.
+  std::filesystem::file_time_type run_file_read_{};  // When it was written.
   uint32_t restarts_ = 0;                // Restarts so far.
-  bool restored_ = false;                // The scheduler, since the servers were last looked at.
+  bool restored_ = false;                // The scheduler, since the others were last looked at.
 };
 
 }  // namespace
@@ -378,9 +369,11 @@ int RunLaunch(const CommandLine& line, StopSignals& signals) {
   const TimePoint begin = SystemClock().Now();
   Launch launch(line, *job, signals);
   const Status status = launch.Run();
-  const std::string result = launch.ResultText(status, SecondsBetween(begin, SystemClock().Now()));
-  const int code = EndJobWith(line, status, result, signals);
-  if (!status.ok()) launch.PrintLostLog();
+  const Json result = launch.results() ? launch.results()->ResultOf(kSchedulerName) : Json();
+  const double seconds = SecondsBetween(begin, SystemClock().Now());
+  const std::string text = ResultText(result, {.job = job->job, .status = status}, seconds);
+  const int code = EndJobWith(line, status, text, signals);
+  if (!status.ok()) PrintLostLog(launch.children(), result);
   return code;
 }
 
