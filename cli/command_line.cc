@@ -243,9 +243,8 @@ class Parser {
     drain->add_option("server", out_.server, "The server's number, as `dovetail status` shows it")
         ->required();
     RunningJobFlags(drain);
-    CLI::App* scale =
-        Command(app_, "scale", "Change how many servers or workers a running job has",
-                "scale workers 4 job.yaml");
+    CLI::App* scale = Command(app_, "scale", "Change how many servers or workers a running job has",
+                              "scale workers 4 job.yaml");
     scale->add_option("role", out_.role, "servers or workers")
         ->required()
         ->check(CLI::IsMember({"servers", "workers"}));

@@ -7,6 +7,7 @@
 #include "cli/process/leftovers.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
+#include "common/base/failpoint.h"
 #include "common/base/log.h"
 #include "common/config/load_job.h"
 #include "common/control/key_files.h"
@@ -66,6 +67,7 @@ std::string HostOf(const std::string& listen) {
 
 Status RunWorker(const CommandLine& line, const JobConfig& job, Network& network,
                  std::stop_token stop) {
+  ArmFailpoint(fmt::format("worker {}", line.child.value_or(0)));
   const std::unique_ptr<Network> data_network = MakeShmNetwork(network);
   DT_TRY(const auto worker,
          worker::Worker::Open({.job = job,

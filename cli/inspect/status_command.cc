@@ -109,6 +109,10 @@ void PrintShards(const Json& status) {
     Print("  server {:.0f} drains: {:.0f} shards left\n", NumberOf(p, "id"), NumberOf(p, "shards"));
   }
   PrintCopies(shards);
+  for (const Json& p : MemberOf(status, "processes")) {
+    const std::string waits = TextOf(p, "waits");
+    if (!waits.empty()) Print("  worker {:.0f} waits: {}\n", NumberOf(p, "id"), waits);
+  }
   for (const Json& lost : MemberOf(shards, "lost")) {
     if (lost.is_string()) Print("  lost: {}\n", lost.get<std::string>());
   }

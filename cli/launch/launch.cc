@@ -202,8 +202,7 @@ class Launch {
   bool MayRestart(const ChildProcess& child) const {
     const std::optional<ChildExit>& exit = child.exit();
     if (!exit.has_value() || restarts_ >= job_.cluster.restarts) return false;
-    return exit->signal != 0 ||
-           MessageOf(results_->ErrorOf(child)).starts_with(kGoneOnWithout);
+    return exit->signal != 0 || MessageOf(results_->ErrorOf(child)).starts_with(kGoneOnWithout);
   }
 
   void NoteRestart(const ChildProcess& child, const ChildExit& exit, const Status& status) const {
@@ -223,7 +222,8 @@ class Launch {
     const pid_t pid = child.pid();
     Result<std::string> started = StartScheduler();
     // The job may have been at its end already.
-    if (!children_.front().running() && SchedulerEnd(children_, *results_).ok()) started = scheduler_;
+    if (!children_.front().running() && SchedulerEnd(children_, *results_).ok())
+      started = scheduler_;
     if (started.ok() && *started != scheduler_) {
       started =
           Unavailable("it listens at {}, but the others look for it at {}", *started, scheduler_);
@@ -356,8 +356,8 @@ class Launch {
     uint32_t servers = 0, workers = 0;
   } wanted_;                                         // As started.
   std::filesystem::file_time_type run_file_read_{};  // When it was written.
-  uint32_t restarts_ = 0;                // Restarts so far.
-  bool restored_ = false;                // The scheduler, since the others were last looked at.
+  uint32_t restarts_ = 0;                            // Restarts so far.
+  bool restored_ = false;  // The scheduler, since the others were last looked at.
 };
 
 }  // namespace

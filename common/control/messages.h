@@ -206,15 +206,13 @@ struct CommandReplyMessage {  // OK: what was asked for has begun, or is done.
   DT_FIELDS(code, problem)
 };
 
-using ControlMessage =
-    std::variant<JoinMessage, DataReadyMessage, ReadyMessage, HeartbeatMessage, OrderDoneMessage,
-                 FailedMessage, LeavingMessage, KvPutMessage, KvGetMessage, StatusRequestMessage,
-                 WelcomeMessage, RefusedMessage, StartMessage, OrderMessage, KvValueMessage,
-                 StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage,
-                 RowsWrittenMessage, CheckpointCommittedMessage, MapChangedMessage,
-                 ShardCopiedMessage, DrainRequestMessage, CommandReplyMessage, RecallMessage,
-                 RecalledMessage, NewViewMessage, ViewReportMessage, ViewBeginsMessage,
-                 ScaleRequestMessage>;
+using ControlMessage = std::variant<
+    JoinMessage, DataReadyMessage, ReadyMessage, HeartbeatMessage, OrderDoneMessage, FailedMessage,
+    LeavingMessage, KvPutMessage, KvGetMessage, StatusRequestMessage, WelcomeMessage,
+    RefusedMessage, StartMessage, OrderMessage, KvValueMessage, StopMessage, StatusReplyMessage,
+    SplitRequestMessage, SplitMessage, RowsWrittenMessage, CheckpointCommittedMessage,
+    MapChangedMessage, ShardCopiedMessage, DrainRequestMessage, CommandReplyMessage, RecallMessage,
+    RecalledMessage, NewViewMessage, ViewReportMessage, ViewBeginsMessage, ScaleRequestMessage>;
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);

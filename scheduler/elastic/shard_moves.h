@@ -12,9 +12,9 @@
 #include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/control/messages.h"
-#include "scheduler/state/job_context.h"
 #include "scheduler/shards/balance.h"
 #include "scheduler/shards/copy_rate.h"
+#include "scheduler/state/job_context.h"
 
 namespace dt::scheduler {
 

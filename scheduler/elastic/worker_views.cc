@@ -36,9 +36,8 @@ Status WorkerViews::CheckDevices(const JoinMessage& join, const std::optional<Pl
   const bool has = std::ranges::any_of(
       join.devices, [](const DeviceInfo& device) { return device.kind != DeviceKind::kCpu; });
   if (has || !plan.has_value()) return OkStatus();
-  const bool needs = std::ranges::any_of(plan->graph.values, [](const Value& value) {
-    return value.device == Device::kGpu;
-  });
+  const bool needs = std::ranges::any_of(
+      plan->graph.values, [](const Value& value) { return value.device == Device::kGpu; });
   if (!needs) return OkStatus();
   return WithHint(Invalid("the job's plan computes on an accelerator, and this worker has none"),
                   "start it on a machine like those of the other workers");

@@ -12,14 +12,14 @@
 
 #include "common/control/process_end.h"
 #include "scheduler/elastic/admission.h"
-#include "scheduler/job/evaluation_run.h"
-#include "scheduler/state/job_context.h"
-#include "scheduler/job/job_start.h"
 #include "scheduler/elastic/server_recovery.h"
 #include "scheduler/elastic/shard_moves.h"
-#include "scheduler/job/training_run.h"
 #include "scheduler/elastic/worker_views.h"
+#include "scheduler/job/evaluation_run.h"
+#include "scheduler/job/job_start.h"
+#include "scheduler/job/training_run.h"
 #include "scheduler/results/totals.h"
+#include "scheduler/state/job_context.h"
 
 namespace dt::scheduler {
 

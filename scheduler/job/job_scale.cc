@@ -123,9 +123,10 @@ Status Job::Scale(TimePoint now, Role role, uint32_t count) {
 Status Job::ScaleServers(TimePoint now, uint32_t count) {
   const uint32_t replicas = options_.job.cluster.replicas, shards = options_.job.cluster.shards;
   if (count < replicas || count > shards) {
-    return Invalid("the job needs at least {} server{}, for its replicas, and has use for {}, one "
-                   "for each shard",
-                   replicas, replicas == 1 ? "" : "s", shards);
+    return Invalid(
+        "the job needs at least {} server{}, for its replicas, and has use for {}, one "
+        "for each shard",
+        replicas, replicas == 1 ? "" : "s", shards);
   }
   DT_TRY_STATUS(CheckMoves());
   std::vector<ProcessId> stay;

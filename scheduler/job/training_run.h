@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "scheduler/state/checkpoint_commit.h"
-#include "scheduler/state/job_context.h"
 #include "scheduler/job/progress.h"
 #include "scheduler/schedule/job_schedule.h"
 #include "scheduler/schedule/work_queue.h"
+#include "scheduler/state/checkpoint_commit.h"
+#include "scheduler/state/job_context.h"
 
 namespace dt::scheduler {
 

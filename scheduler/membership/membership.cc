@@ -15,9 +15,7 @@ const DeviceInfo* Member::accelerator() const {
 }
 
 Membership::Membership(const MembershipNeeds& needs, std::list<Member>& members, TimePoint now)
-    : needs_(needs), servers_max_(needs.servers),
-      workers_max_(needs.workers),
-      members_(members) {
+    : needs_(needs), servers_max_(needs.servers), workers_max_(needs.workers), members_(members) {
   for (const Member& member : members_) presence_[member.id].heard = now;
 }
 

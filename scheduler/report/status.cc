@@ -39,7 +39,8 @@ Json ProcessJson(const JobStatus::Process& p) {
           {"syncing", p.syncing},
           {"draining", p.draining},
           {"kept_bytes", p.kept_bytes},
-          {"copied_bytes", p.copied_bytes}};
+          {"copied_bytes", p.copied_bytes},
+          {"waits", p.waits.empty() ? Json(nullptr) : Json(p.waits)}};
 }
 
 Json ShardsJson(const std::optional<JobStatus::Shards>& shards) {

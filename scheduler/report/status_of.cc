@@ -98,7 +98,11 @@ JobStatus::Process ProcessOf(const Member& member, const Job& job, TimePoint now
     process.tails += chain.tail() == member.id;
     process.syncing += chain.IsSyncing(member.id);
   }
-  process.draining = member.draining;
+  const bool serves = member.role() == Role::kServer;
+  process.draining = serves && member.draining;
+  if (!serves && job.phase() >= JobPhase::kRunning && !job.views().Has(member.id)) {
+    process.waits = member.ready ? "a spare: there is no slice of a step for it" : "it gets ready";
+  }
   process.kept_bytes = presence.report.chains.kept_bytes;
   process.copied_bytes = presence.report.chains.copied_bytes;
   return process;

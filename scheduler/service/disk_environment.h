@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "scheduler/checkpoint/checkpoint_store.h"
-#include "scheduler/state/job_environment.h"
 #include "scheduler/service/run_store.h"
+#include "scheduler/state/job_environment.h"
 
 namespace dt::scheduler {
 

@@ -11,8 +11,8 @@
 
 #include "common/base/fields.h"
 #include "common/base/ids.h"
-#include "scheduler/state/job_record.h"
 #include "scheduler/service/state_store.h"
+#include "scheduler/state/job_record.h"
 
 namespace dt::scheduler {
 

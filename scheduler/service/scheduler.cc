@@ -239,7 +239,7 @@ class SchedulerImpl : public Scheduler {
     } else if (const auto* scale = std::get_if<ScaleRequestMessage>(&arrived.message)) {
       Status begun = job_->Scale(now, scale->role, scale->count);
       // `launch` reads there how many processes it is to start.
-      if (job_->record().wanted != told_wanted_) begun = WriteRunFile();
+      if (begun.ok() && job_->record().wanted != told_wanted_) begun = WriteRunFile();
       router_.Send(now, arrived.from, CommandReplyMessage{begun.code(), ProblemOf(begun)});
     } else {
       job_->On(now, arrived.from, std::move(arrived.message));

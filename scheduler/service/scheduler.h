@@ -9,9 +9,9 @@
 #include "common/cluster/job_result.h"
 #include "common/config/job_config.h"
 #include "common/net/socket.h"
+#include "scheduler/job/progress.h"
 #include "scheduler/state/job_environment.h"
 #include "scheduler/state/job_options.h"
-#include "scheduler/job/progress.h"
 
 namespace dt::scheduler {
 

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/membership/membership.h"
+#include "scheduler/schedule/order_tracker.h"
 #include "scheduler/state/job_environment.h"
 #include "scheduler/state/job_options.h"
 #include "scheduler/state/job_record.h"
 #include "scheduler/state/outbox.h"
-#include "scheduler/membership/membership.h"
-#include "scheduler/schedule/order_tracker.h"
 
 namespace dt::scheduler {
 

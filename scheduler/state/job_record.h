@@ -15,13 +15,13 @@
 #include "common/base/status.h"
 #include "common/cluster/job_result.h"
 #include "common/control/reports.h"
-#include "scheduler/state/checkpoint_commit.h"
-#include "scheduler/state/rendezvous.h"
 #include "scheduler/membership/membership.h"
 #include "scheduler/results/totals.h"
 #include "scheduler/schedule/job_schedule.h"
 #include "scheduler/schedule/order_tracker.h"
 #include "scheduler/schedule/work_queue.h"
+#include "scheduler/state/checkpoint_commit.h"
+#include "scheduler/state/rendezvous.h"
 
 namespace dt::scheduler {
 
@@ -85,7 +85,7 @@ struct WantedRecord {
 // A process that the job goes on without.
 struct GoneProcess {
   Incarnation incarnation;
-  std::string why;  // "server 2 (pid 4711 on host7) has not been heard of for 3.1 s"
+  std::string why;       // "server 2 (pid 4711 on host7) has not been heard of for 3.1 s"
   bool drained = false;  // On request.
   Role role = Role::kServer;
   DT_FIELDS(incarnation, why, drained, role)

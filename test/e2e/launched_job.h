@@ -16,9 +16,11 @@ class LaunchedJob : public ::testing::Test {
   void WriteJob(const TinyJobOptions& options) { job_ = WriteTinyJob(folder_, options); }
 
   // The checksums of the job, trained in one process.
-  std::string Undisturbed() {
-    const ProgramEnd calm =
-        RunProgram(folder_.path(), {"train", job_, "--set", "job=calm", "--result", "calm.json"});
+  std::string Undisturbed(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"train",    job_,       "--set",
+                                          "job=calm", "--result", "calm.json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProgramEnd calm = RunProgram(folder_.path(), arguments);
     EXPECT_EQ(calm.exit_code, 0) << calm.output;
     return ChecksumOf(folder_, "calm.json");
   }
@@ -36,6 +38,20 @@ class LaunchedJob : public ::testing::Test {
     const std::vector<std::string> saved = CheckpointsOf(folder_, name_);
     return !saved.empty() && StepOf(saved.back()) >= step;
   }
+  // How many events of a kind the result has. REQUIRES: the job has ended.
+  size_t EventsOf(const std::string& kind) const {
+    const std::string result = folder_.Read("launched.json");
+    size_t found = 0;
+    const std::string words = "\"kind\": \"" + kind + "\"";
+    for (size_t at = result.find(words); at != std::string::npos; at = result.find(words, at + 1)) {
+      ++found;
+    }
+    return found;
+  }
+  bool Reaches(uint64_t step) {
+    return Eventually(std::chrono::seconds(40), [&] { return HasCheckpointOf(step); });
+  }
+  std::vector<pid_t> Workers() const { return ProcessesWith(mark_, "worker"); }
   void ExpectEnd() {
     const ProgramEnd end = launch_->Wait(std::chrono::seconds(90));
     ASSERT_EQ(end.exit_code, 0) << end.output;

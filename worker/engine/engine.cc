@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/failpoint.h"
 #include "common/plan/check_plan.h"
 #include "ops/op_spec.h"
 #include "worker/engine/check_attrs.h"
@@ -111,6 +112,7 @@ Status Engine::OpenStreams(Accelerator* accelerator) {
     return PrepareNode(*lanes_[lane], n);
   };
   const auto join = [this](const Subgraph& bucket) {
+    PassFailpoint("join", step_);
     return exchange_.Join(bucket, team_, lanes_.front()->bindings);
   };
   DT_TRY(streams_, Streams::Create({.plan = plan_,

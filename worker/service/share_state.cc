@@ -70,8 +70,8 @@ class Sharing {
     if (link_.gives()) return OkStatus();
     order.begun.reset();
     if (begun != 0) {
-      order.begun = state_.now - std::chrono::duration_cast<Duration>(
-                                     std::chrono::duration<double>(seconds));
+      order.begun =
+          state_.now - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
     }
     return OkStatus();
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/failpoint.h"
 #include "common/base/log.h"
 #include "common/config/dense_tables.h"
 #include "common/plan/plan_codec.h"
@@ -87,6 +88,7 @@ Status TrainStack::EnterView(const View& view, std::span<const ProcessId> newcom
   if (!newcomers.empty()) DT_TRY_STATUS(ShareState(view, newcomers));
   values_.clear();
   OpenTrainer(view);
+  first_of_view_ = true;
   LogInfo("worker.view", {{"view", view.number.value()},
                           {"rank", rank_},
                           {"workers", view.workers.size()},
@@ -106,14 +108,15 @@ Status TrainStack::ShareState(const View& view, std::span<const ProcessId> newco
   }
   if (!from) return Internal("no worker of view {} has the job's state", view.number.value());
   if (std::ranges::count(group.ranks, rank_) == 0) return OkStatus();
+  PassFailpoint(newcomer_ ? "take state" : "share state", view.number.value());
   const CollectiveCall call{.group = group, .name = "share state", .step = progress_.step};
   connecting_ = true;
-  DT_TRY_STATUS(worker::ShareState({*team_->communicator, call, *from},
-                                   {.parameters = engine_->parameters(),
-                                    .tables = *tables_,
-                                    .order = order_,
-                                    .samples_before = samples_before_,
-                                    .now = options_.parts.clock.Now()}));
+  DT_TRY_STATUS(
+      worker::ShareState({*team_->communicator, call, *from}, {.parameters = engine_->parameters(),
+                                                               .tables = *tables_,
+                                                               .order = order_,
+                                                               .samples_before = samples_before_,
+                                                               .now = options_.parts.clock.Now()}));
   connecting_ = false;
   newcomer_ = false;
   return OkStatus();
@@ -224,9 +227,20 @@ RequestBook::Options TrainStack::RequestOptions() const {
   return requests;
 }
 
+// How long a change of the workers has kept steps from being done.
+void TrainStack::NoteStep(Step step) {
+  const TimePoint now = options_.parts.clock.Now();
+  if (std::exchange(first_of_view_, false) && last_step_at_.has_value()) {
+    LogInfo("worker.goes_on",
+            {{"step", step}, {"seconds_without_steps", SecondsBetween(*last_step_at_, now)}});
+  }
+  last_step_at_ = now;
+}
+
 void TrainStack::OpenTrainer(const View& view) {
   const WorkerParts& parts = options_.parts;
   const auto report = [this](Step step, uint64_t samples) {
+    NoteStep(step);
     heartbeat_.step = step;
     heartbeat_.samples = samples_before_ + samples;
     tables_->PutSizes(heartbeat_.tables);

@@ -46,6 +46,7 @@ class TrainStack {
     if (order_.number != number) order_ = {.number = number};
   }
   uint64_t order() const { return order_.number; }
+  Step step() const { return progress_.step; }
   // The order has ended, with so many samples.
   void OnTrained(uint64_t samples) { samples_before_ += samples; }
   // The rows and values have been replaced by those of a checkpoint.
@@ -69,6 +70,7 @@ class TrainStack {
   Status OpenClient(const View& view);
   RequestBook::Options RequestOptions() const;
   void OpenTrainer(const View& view);
+  void NoteStep(Step step);
   Status LeaveView(const View& next, Step complete);
   Status EnterView(const View& view, std::span<const ProcessId> newcomers);
   Status ShareState(const View& view, std::span<const ProcessId> newcomers);
@@ -78,6 +80,8 @@ class TrainStack {
   OrderProgress order_;          // The current order's.
   uint64_t samples_before_ = 0;  // Trained by orders before it.
   HeartbeatMessage heartbeat_;   // As it was reported last.
+  std::optional<TimePoint> last_step_at_;
+  bool first_of_view_ = false;  // No step has been done in this view, which is not the first.
   // From one view to the next.
   Plan plan_;
   std::vector<Parameters::Array> values_;

@@ -1,7 +1,10 @@
 #include "worker/service/worker_core.h"
 
+#include <iterator>
 #include <utility>
+#include <variant>
 
+#include "common/base/failpoint.h"
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/control/read_process_stats.h"
@@ -16,6 +19,9 @@ namespace {
 constexpr Duration kPoll = milliseconds(200);  // A wait notices a stop within this time.
 // The scheduler needs so many leases to say who is lost, when it is there.
 constexpr int kVerdictLeases = 3;
+// Failpoints, by kind of order.
+constexpr std::string_view kOrderPlaces[] = {"train", "evaluate", "save", "load", "finish"};
+static_assert(std::size(kOrderPlaces) == std::variant_size_v<Order>);
 
 uint64_t Combined(uint64_t fingerprint, uint64_t next) {
   return MixBits(fingerprint ^ next) + next;
@@ -92,7 +98,7 @@ class WorkerCore {
   Status ChangeView(Status why, std::optional<View> next = {}) {
     const TimePoint deadline = parts_.clock.Now() + options_.job.cluster.scheduler_outage +
                                kVerdictLeases * parts_.link.welcome().lease;
-    if (next) parts_.link.Send(stack_.ReportFor(*next));
+    if (next) Report(*next);
     for (;;) {
       DT_TRY_STATUS(Ended());
       if (!next && parts_.clock.Now() >= deadline) return why;
@@ -102,16 +108,22 @@ class WorkerCore {
       auto* const announced = std::get_if<NewViewMessage>(&*message);
       if (announced != nullptr && announced->view.number > view_) {
         next = std::move(announced->view);
-        parts_.link.Send(stack_.ReportFor(*next));
+        Report(*next);
       }
       const auto* const begins = std::get_if<ViewBeginsMessage>(&*message);
       if (begins == nullptr || !next || begins->view != next->number) continue;
       view_ = next->number;
+      PassFailpoint("view begins", view_.value());
       Status status = stack_.BeginView(*next, *begins);
       if (status.ok() || !(ViewIsOld() || stack_.PeerMayBeLost())) return status;
       why = std::move(status);  // Another one is lost.
       next.reset();
     }
+  }
+
+  void Report(const View& next) {
+    PassFailpoint("view", next.number.value());
+    parts_.link.Send(stack_.ReportFor(next));
   }
 
   // ---------------------------------------------------------- before the first order
@@ -144,9 +156,11 @@ class WorkerCore {
   Status CarryOut(const OrderMessage& order) {
     if (!stack_.ready()) return Internal("the scheduler gave an order before the start");
     stack_.BeginOrder(order.number);
+    PassFailpoint(kOrderPlaces[order.what.index()], stack_.step());
     OrderDoneMessage done{.order = order.number, .result = {}};
     Status status = std::visit([&](const auto& what) { return Do(what, done); }, order.what);
     if (status.ok()) {
+      PassFailpoint("done", stack_.step());
       parts_.link.Send(std::move(done));
       return status;
     }

@@ -98,7 +98,7 @@ class WorkerTable {
   // For the current slice or step.
   std::vector<uint32_t> numbers_, steps_since_update_;
   Step step_ = 0;
-  bool bound_ = false;  // By BindStep, and the update has not begun.
+  bool bound_ = false;      // By BindStep, and the update has not begun.
   std::vector<Key> fresh_;  // Keys without a row so far; numbered after those that have one.
   // Rows of fresh_; during Restore, the last rows, not written yet.
   std::vector<float> fresh_rows_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/failpoint.h"
 #include "worker/train/stage_spans.h"
 
 namespace dt::worker {
@@ -19,12 +20,14 @@ RunInfo RunInfoOf(const StepInfo& info, const Engine& engine, uint64_t first_sam
 }
 
 Status FinishExchange(const StepInfo& info, Stages& on) {
+  PassFailpoint("exchange", info.step);
   const TimelineSpan wait(on.timeline, stage::kAwaitExchange, info.step);
   return on.engine.FinishExchange();
 }
 
 // A single worker awaits nobody, and its engine may be at the exchange.
 Status Barrier(const StepInfo& info, Stages& on) {
+  PassFailpoint("barrier", info.step);
   const TimelineSpan wait(on.timeline, stage::kAwaitBarrier, info.step);
   const TimelineSpan span(on.timeline, stage::kBarrier, info.step);
   if (on.team.all.size() == 1) return OkStatus();
@@ -33,6 +36,7 @@ Status Barrier(const StepInfo& info, Stages& on) {
 }
 
 Status WaitForPushes(const StepInfo& info, Stages& on) {
+  PassFailpoint("pushed", info.step);
   return Recorded(on.timeline, stage::kAwaitPushes, info.step,
                   [&] { return on.client.WaitForPushes(); });
 }
@@ -44,6 +48,7 @@ Result<const LookupPlan*> StartSlice(const StepInfo& info, bool last, Stages& on
     DT_CHECK(slice.batch.step == info.step);
     return on.engine.BeginSlice(slice, RunInfoOf(info, on.engine, slice.batch.first_sample));
   };
+  PassFailpoint("slice", info.step);
   if (!on.overlap) DT_TRY_STATUS(BeginStep(info.step, on));
   DT_CHECK(on.puller.next() != nullptr);
   if (on.overlap) DT_TRY_STATUS(begin(*on.puller.next()));
@@ -61,6 +66,7 @@ Status PushSlice(const StepInfo& info, const LookupPlan& slice, Stages& on) {
          Recorded(on.timeline, stage::kRunSlice, info.step, [&] { return on.engine.RowGrads(); }));
   if (!on.overlap) DT_TRY_STATUS(on.engine.FinishUpdate());
   {
+    PassFailpoint("push", info.step);
     const TimelineSpan push(on.timeline, stage::kSendPush, info.step, slice.batch.slice);
     // Each worker of a team pushes what its own samples contribute.
     const Plan& plan = on.engine.plan();
@@ -91,6 +97,7 @@ Status OwnSlices(const StepInfo& info, Stages& on) {
 // From now on servers update rows. With overlap, they also get and answer the next pull while the
 // rest of the step runs here.
 Status Complete(const StepInfo& info, Stages& on) {
+  PassFailpoint("complete", info.step);
   DT_TRY_STATUS(Recorded(on.timeline, stage::kComplete, info.step,
                          [&] { return on.client.Complete(info.step); }));
   return on.overlap ? BeginStep(info.step + 1, on) : OkStatus();
@@ -98,8 +105,10 @@ Status Complete(const StepInfo& info, Stages& on) {
 
 // Starts the dense update; without overlap, waits for it.
 Status Update(const RunInfo& update, Stages& on) {
+  PassFailpoint("update", update.step);
   const TimelineSpan span(on.timeline, stage::kUpdate, update.step);
   DT_TRY_STATUS(on.engine.Update(update));
+  PassFailpoint("updated", update.step);
   on.progress = {.step = update.step + 1};
   return on.overlap ? OkStatus() : on.engine.FinishUpdate();
 }
@@ -118,7 +127,10 @@ Status PassBarrier(const StepInfo& info, Stages& on) {
 
 }  // namespace
 
-Status BeginStep(Step step, Stages& on) { return on.puller.Begin(step, PullMode::kTrain); }
+Status BeginStep(Step step, Stages& on) {
+  PassFailpoint("pull", step);
+  return on.puller.Begin(step, PullMode::kTrain);
+}
 
 Status TrainStep(const StepInfo& info, Stages& on) {
   const TimelineSpan whole(on.timeline, stage::kStep, info.step);

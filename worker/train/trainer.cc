@@ -108,7 +108,10 @@ std::function<bool(LookupPlan&)> Trainer::OwnSlices(const TrainOrder& order) con
 
 Result<TrainDone> Trainer::Train(const TrainOrder& order) {
   const uint32_t slices = dense_ ? options_.ranks : options_.engine.plan().slices;
-  if (order.slice_owner.size() != slices || order.first_step < order.epoch_first_step) {
+  const uint32_t teams = options_.ranks / options_.engine.plan().devices;
+  const bool unknown =
+      std::ranges::any_of(order.slice_owner, [&](uint32_t owner) { return owner >= teams; });
+  if (order.slice_owner.size() != slices || unknown || order.first_step < order.epoch_first_step) {
     return Internal("the scheduler ordered steps {} to {} in {} slices, which the plan cannot do",
                     order.first_step, order.end_step, order.slice_owner.size());
   }

@@ -1,6 +1,7 @@
 #include "test/sim/cluster/cluster.h"
 
 #include <algorithm>
+
 #include <sched.h>
 
 #include "common/base/check.h"
@@ -110,7 +111,7 @@ void Cluster::StartWorker(uint32_t index) {
   Replace(workers_[index],
           std::make_unique<SimWorker>(
               world_, wires_, node, NextIncarnation(),
-              SimWorker::Options{job_, meshes_, node, std::to_string(starts_) + "/"}));
+              SimWorker::Options{job_, meshes_, node, std::to_string(starts_) + "/", dies_}));
 }
 
 bool Cluster::RunUntil(Duration at_most, const std::function<bool()>& done) {

@@ -36,6 +36,8 @@ class Cluster {
   // Another process where that of a server was; it finds what that has left on the disk.
   void StartServer(uint32_t index);
   void StartWorker(uint32_t index);
+  // Workers that start from now on die where this says so.
+  void SetFailpoint(decltype(SimWorker::Options::dies) dies) { dies_ = std::move(dies); }
   // Runs until `done`, or for so long; what `done` has said last.
   bool RunUntil(Duration at_most, const std::function<bool()>& done);
   bool AllEnded() const;
@@ -71,6 +73,7 @@ class Cluster {
   std::unique_ptr<SimScheduler> scheduler_;
   std::vector<std::unique_ptr<SimServer>> servers_;
   std::vector<std::unique_ptr<SimWorker>> workers_;
+  decltype(SimWorker::Options::dies) dies_;
   std::vector<std::pair<Role, uint32_t>> added_;  // Their indices.
   std::vector<std::unique_ptr<Process>> former_;  // Events may still name them.
 };

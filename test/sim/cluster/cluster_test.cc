@@ -127,20 +127,26 @@ TEST(Cluster, WorkersAreLostInJobsThatAreStartedAgain) {
 }
 
 // Workers come and go, and those that were lost come back.
-TEST(Cluster, WorkersJoinAndLeave) {
-  const Story::Tally all = TellAll(Mode::kManyWorkers, {.network = kBadNetwork,
-                                                        .lasting = seconds(20),
-                                                        .from_step = 1,
-                                                        .pause = 0.02,
-                                                        .cut = 0.02,
-                                                        .add_worker = 0.05,
-                                                        .release_worker = 0.05,
-                                                        .changes_max = 6,
-                                                        .lose_worker = 0.05,
-                                                        .worker_returns = 0.8});
+void WorkersJoinAndLeave(Mode mode) {
+  const Story::Tally all = TellAll(mode, {.network = kBadNetwork,
+                                          .lasting = seconds(20),
+                                          .from_step = 1,
+                                          .pause = 0.02,
+                                          .cut = 0.02,
+                                          .add_worker = 0.05,
+                                          .release_worker = 0.05,
+                                          .changes_max = 6,
+                                          .lose_worker = 0.05,
+                                          .worker_returns = 0.8});
   ExpectAtLeast(all.changes, 2);
   ExpectAtLeast(all.newcomers, 0.8);
   ExpectAtMost(all.restarts, 0.1);
+}
+
+TEST(Cluster, WorkersJoinAndLeave) { WorkersJoinAndLeave(Mode::kManyWorkers); }
+TEST(Cluster, WorkersWithTablesJoinAndLeave) {
+  EXPECT_EQ(Undisturbed(Mode::kTablesOnWorkers), Undisturbed(Mode::kSynchronous));
+  WorkersJoinAndLeave(Mode::kTablesOnWorkers);
 }
 
 // While servers and schedulers come, go and are lost, too.

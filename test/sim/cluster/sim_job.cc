@@ -48,7 +48,7 @@ seed: 5
 data: {{format: libsvm, train: [train.libsvm], valid: [valid.libsvm], shuffle: {{window: 50}}}}
 model:
   tables:
-    deep: {{dim: 4, device: ps, optimizer: {{name: adam, lr: {rate}}}, l2: 0.01}}
+    deep: {{dim: 4, device: {deep}, optimizer: {{name: adam, lr: {rate}}}, l2: 0.01}}
     counts:
       {{dim: 1, device: ps, init: zeros, clip_row_norm: {clip},
         optimizer: {{name: sgd, lr: {count_rate}}}}}
@@ -68,6 +68,7 @@ cluster:
 checkpoint: {{every: {every}, keep: 2, durability: {durability}}}
 parallel: {{overlap: {overlap}}}
 )",
+      fmt::arg("deep", mode == Mode::kTablesOnWorkers ? "cpu" : "ps"),
       // So slow over many steps that all gradients stay large enough to be counted.
       fmt::arg("rate", HasManySteps(mode) ? 1e-5 : 0.01),
       fmt::arg("count_rate", kCount / kSmallestGradient), fmt::arg("clip", kSmallestGradient),
@@ -106,7 +107,8 @@ std::string_view NameOf(Mode mode) {
                                          "bounded, restored, chains",
                                          "log, chains",
                                          "bounded, log, chains",
-                                         "many workers"};
+                                         "many workers",
+                                         "tables on workers"};
   return kNames[static_cast<int>(mode)];
 }
 

@@ -18,8 +18,8 @@ inline constexpr float kCount = 1.0f / 1024;
 
 // With many steps, nothing but training is due in them. With chains, three servers hold every
 // shard; with chains and a log, two of three. With many workers there are four instead of two, and
-// three servers hold every shard. Where the best is restored, it is that of the first
-// epoch.
+// three servers hold every shard; with tables on workers, too, but for the table that counts. Where
+// the best is restored, it is that of the first epoch.
 enum class Mode {
   kSynchronous,
   kLog,
@@ -35,6 +35,7 @@ enum class Mode {
   kLoggedChains,
   kBoundedLoggedChains,
   kManyWorkers,
+  kTablesOnWorkers,
 };
 std::string_view NameOf(Mode mode);
 inline bool HasManySteps(Mode mode) {
@@ -55,11 +56,11 @@ inline bool HasLog(Mode mode) {
          mode == Mode::kBoundedLoggedChains;
 }
 inline bool HasChains(Mode mode) { return mode >= Mode::kChains; }
-inline uint32_t WorkersOf(Mode mode) { return mode == Mode::kManyWorkers ? 4 : 2; }
+inline uint32_t WorkersOf(Mode mode) { return mode >= Mode::kManyWorkers ? 4 : 2; }
 inline bool IsSynchronous(Mode mode) {
   return mode == Mode::kSynchronous || mode == Mode::kLog || mode == Mode::kManySteps ||
          mode == Mode::kChains || mode == Mode::kRestoredChains || mode == Mode::kLoggedChains ||
-         mode == Mode::kManyWorkers;
+         mode >= Mode::kManyWorkers;
 }
 
 // A job with its data and the plan of the real planner, made once.

@@ -1,6 +1,7 @@
 #include "test/sim/cluster/sim_worker.h"
 
 #include "common/base/check.h"
+#include "common/base/failpoint.h"
 #include "common/control/packet.h"
 #include "common/device/devices.h"
 #include "common/wire/data.h"
@@ -108,6 +109,9 @@ void SimWorker::Begin() {
     Later(when - world().Now(), std::move(event));
   };
   thread_ = std::make_unique<SimThread>(timer, [this] {
+    SetFailpointHandler([this](std::string_view place, uint64_t at) {
+      if (options_.dies && alive() && options_.dies(options_.number, place, at)) Die();
+    });
     const auto connect =
         [this](const View& view, uint32_t rank,
                const worker::MeshLimits& limits) -> Result<std::unique_ptr<worker::Mesh>> {
@@ -128,6 +132,13 @@ void SimWorker::Begin() {
     if (alive()) end_ = end;
   });
   thread_->Resume();
+}
+
+// Whatever it does afterwards, nobody hears of it.
+void SimWorker::Die() {
+  world().After(Duration::zero(), [this] { Kill(); });
+  while (Wait(world().Now() + seconds(1)).ok()) {
+  }
 }
 
 Status SimWorker::Wait(TimePoint until) {

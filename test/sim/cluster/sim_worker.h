@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/base/mutex.h"
 #include "common/control/control_link.h"
@@ -27,6 +29,8 @@ class SimWorker : public Process, private ControlLink, private Network {
     MeshHub& meshes;
     uint32_t number = 1;
     std::string mesh_prefix = {};  // Of this start of the job.
+    // Whether the worker of this number dies at a failpoint (common/base/failpoint.h).
+    std::function<bool(uint32_t number, std::string_view place, uint64_t at)> dies = {};
   };
   SimWorker(World& world, Wires& wires, Node node, uint64_t incarnation, Options options);
   ~SimWorker() override;
@@ -49,6 +53,7 @@ class SimWorker : public Process, private ControlLink, private Network {
   // On the worker's thread: until then, or until something has arrived. Cancelled if it was killed.
   Status Wait(TimePoint until);
   void Wake() { thread_->Wake(); }
+  void Die();
 
   // The link to the scheduler.
   const WelcomeMessage& welcome() const override { return *core_.welcome(); }

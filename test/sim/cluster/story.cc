@@ -25,7 +25,8 @@ bool IsMisfortune(const Status& outcome) {
 }
 
 int64_t NewcomersOf(const JobResult::Event& view) {
-  const auto at = std::ranges::find(view.details, "newcomers", [](const auto& d) { return d.first; });
+  const auto at =
+      std::ranges::find(view.details, "newcomers", [](const auto& d) { return d.first; });
   return at == view.details.end() ? 0 : std::get<int64_t>(at->second);
 }
 

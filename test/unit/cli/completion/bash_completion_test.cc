@@ -56,7 +56,8 @@ class BashCompletionTest : public ::testing::Test {
 TEST_F(BashCompletionTest, TheFirstWordIsACommand) {
   EXPECT_THAT(Complete({""}), IsSupersetOf({"train", "launch", "plan", "checkpoint", "--help"}));
   EXPECT_THAT(Complete({"la"}), ElementsAre("launch"));
-  EXPECT_THAT(Complete({"s"}), UnorderedElementsAre("scheduler", "server", "status", "schema"));
+  EXPECT_THAT(Complete({"s"}),
+              UnorderedElementsAre("scheduler", "server", "status", "scale", "schema"));
   EXPECT_THAT(Complete({"tarin"}), IsEmpty());
 }
 

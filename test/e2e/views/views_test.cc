@@ -19,10 +19,6 @@ using ::testing::HasSubstr;
 
 class Views : public LaunchedJob {
  protected:
-  bool Reaches(uint64_t step) {
-    return Eventually(seconds(40), [&] { return HasCheckpointOf(step); });
-  }
-  std::vector<pid_t> Workers() const { return ProcessesWith(mark_, "worker"); }
   void ExpectViews(size_t views) {
     ExpectEnd();
     const nlohmann::json result = nlohmann::json::parse(folder_.Read("launched.json"));

@@ -1,102 +1,15 @@
 // Goal: the simulation can fail. Method: bugs planted around the real components, one at a time; in
 // every story in which one strikes, something must be found to be wrong.
 #include <deque>
-#include <filesystem>
-
-#include <gtest/gtest-spi.h>
-#include <gtest/gtest.h>
 
 #include "common/base/check.h"
 #include "common/control/packet.h"
-#include "common/storage/files.h"
-#include "common/wire/data.h"
-#include "scheduler/checkpoint/checkpoint_store.h"
 #include "server/chain/record_message.h"
 #include "server/shard/shard_set.h"
-#include "server/table/table_specs.h"
-#include "test/sim/cluster/story.h"
+#include "test/sim/bugs/bug.h"
 
 namespace dt::sim {
 namespace {
-
-constexpr int kStoriesMax = 40, kStruckEnough = 4;
-
-std::vector<WireTable> WireTablesOf(const JobConfig& job) {
-  std::vector<WireTable> tables;
-  for (const server::TableSpec& table : server::TableSpecsOf(job)) {
-    tables.push_back({table.dim, table.wire});
-  }
-  return tables;
-}
-
-// Where a bug is: it sees every message before the process that it is for.
-class Bug {
- public:
-  explicit Bug(Story& story)
-      : story_(story),
-        tables_(server::TableSpecsOf(story.cluster().job())),
-        wire_tables_(WireTablesOf(story.cluster().job())) {
-    story.cluster().wires().SetTap(
-        [this](const std::string& to, const std::string& from, Frames& message) {
-          if (!to.starts_with("sim://")) return OnControl(to, message);
-          Result<DataRequest> request = DecodeDataRequest(message, wire_tables_);
-          if (!request.ok()) return true;
-          if (request->kind == DataRequest::Kind::kPush) {
-            return OnPush(to, from, request->push, message);
-          }
-          return request->kind != DataRequest::Kind::kRecords ||
-                 OnRecords(to, request->records, message);
-        });
-  }
-  virtual ~Bug() { story_.cluster().wires().SetTap({}); }
-  int struck() const { return struck_; }
-
- protected:
-  // A message to a server, from a worker or from another server. False: it does not get it.
-  virtual bool OnPush(const std::string&, const std::string&, PushRequest&, Frames&) {
-    return true;
-  }
-  virtual bool OnRecords(const std::string&, const RecordsRequest&, Frames&) { return true; }
-  // A message of the scheduler, or to it.
-  virtual bool OnControl(const std::string&, Frames&) { return true; }
-
-  void Strike() { ++struck_; }
-  Story& story() { return story_; }
-  std::span<const server::TableSpec> tables() const { return tables_; }
-
-  // Whether its loss changes the number of updates of some row.
-  bool IsCounted(const PushRequest& push) const {
-    return std::ranges::any_of(push.groups, [this](const KeyGroup& group) {
-      return tables_[group.table].id == TableIdOf("counts");
-    });
-  }
-  void AcknowledgeFor(const std::string& server, const std::string& worker, uint64_t request) {
-    story_.cluster().wires().Deliver(worker, server,
-                                     Encode(DataReply{.request = request, .status = {}}));
-  }
-  // The index of the server that listens at this address, among those that the job begins with.
-  uint32_t ServerAt(const std::string& endpoint) const {
-    const JobConfig& job = story_.cluster().job();
-    for (uint32_t s = 0; s < job.cluster.servers; ++s) {
-      for (uint32_t e = 0; e < job.cluster.server.executors; ++e) {
-        if (SimServer::EndpointOf(s + 1, e) == endpoint) return s;
-      }
-    }
-    DT_UNREACHABLE();
-  }
-  // At once after the present message; another one is started later.
-  void KillServer(uint32_t index) {
-    Cluster& cluster = story_.cluster();
-    cluster.world().After(Duration::zero(), [&cluster, index] { cluster.server(index)->Kill(); });
-    cluster.world().After(seconds(1), [&cluster, index] { cluster.StartServer(index); });
-  }
-
- private:
-  Story& story_;
-  const std::vector<server::TableSpec> tables_;
-  const std::vector<WireTable> wire_tables_;
-  int struck_ = 0;
-};
 
 // Acknowledges one push that no server gets.
 class LosesAPush : public Bug {
@@ -190,7 +103,7 @@ class NamesTwoHeads : public Bug {
   using Bug::Bug;
 
  private:
-  bool OnControl(const std::string& to, Frames& message) override {
+  bool OnControl(const std::string& to, const std::string&, Frames& message) override {
     Cluster& cluster = story().cluster();
     const bool misled = IsAt(cluster.server(1), to) || IsAt(cluster.worker(1), to);
     Result<Packet> packet = DecodePacket(message);
@@ -276,29 +189,6 @@ class ForgetsTheVersion : public Bug {
   RecordKey struck_at_{};
 };
 
-// Whether all is as promised.
-bool IsAsPromised(Mode mode, const Misfortunes& misfortunes, Story& story) {
-  testing::TestPartResultArray failures;
-  testing::ScopedFakeTestPartResultReporter report(
-      testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &failures);
-  ExpectAsPromised(mode, misfortunes, story);
-  return failures.size() == 0;
-}
-
-template <class PlantedBug>
-void ExpectCaught(Mode mode, const Misfortunes& misfortunes) {
-  int struck = 0;
-  for (int seed = 1; seed <= kStoriesMax && struck < kStruckEnough; ++seed) {
-    Story story(static_cast<uint64_t>(seed), JobOf(mode));
-    const PlantedBug bug(story);
-    const bool as_promised = IsAsPromised(mode, misfortunes, story);
-    if (bug.struck() == 0) continue;
-    ++struck;
-    EXPECT_FALSE(as_promised) << "seed " << seed << ": nobody has noticed\n" << story.text();
-  }
-  EXPECT_EQ(struck, kStruckEnough);
-}
-
 TEST(PlantedBugs, ALostPushIsCaught) { ExpectCaught<LosesAPush>(Mode::kSynchronous, {}); }
 TEST(PlantedBugs, ALostPushOfAnAsynchronousWorkerIsCaught) {
   ExpectCaught<LosesAPush>(Mode::kBounded, {});
@@ -323,74 +213,6 @@ TEST(PlantedBugs, AForgottenVersionOfTheMapIsCaught) {
   for (const Mode mode : {Mode::kChains, Mode::kBoundedChains}) {
     ExpectCaught<ForgetsTheVersion>(mode, {.network = {.delay_max = milliseconds(20)}});
   }
-}
-
-// Gives the newest checkpoint what the first server wrote for the one before. False: there is none.
-bool TearNewestCheckpoint(const std::string& dir) {
-  namespace fs = std::filesystem;
-  const std::vector<scheduler::CheckpointInfo> all = scheduler::ListCheckpoints(dir);
-  if (all.size() < 2) return false;
-  const std::string &from = all[all.size() - 2].folder, &to = all.back().folder;
-  const Result<scheduler::Manifest> old = scheduler::ReadManifest(from);
-  Result<scheduler::Manifest> torn = scheduler::ReadManifest(to);
-  DT_CHECK(old.ok() && torn.ok());
-  const auto of_first = [](const CheckpointFile& file) {
-    return file.name.starts_with("server-1/");
-  };
-  DT_CHECK(std::erase_if(torn->files, of_first) > 0);
-  for (const CheckpointFile& file : old->files) {
-    if (!of_first(file)) continue;
-    fs::remove(fs::path(to) / file.name);
-    fs::copy_file(fs::path(from) / file.name, fs::path(to) / file.name);
-    torn->files.push_back(file);
-  }
-  const Status written = WriteWholeFile(to + "/manifest.json", scheduler::ManifestToJson(*torn));
-  DT_CHECK_MSG(written.ok(), "{}", ToText(written));
-  return true;
-}
-
-// A checkpoint of which one server's part was cut earlier than the others.
-TEST(PlantedBugs, ATornCutIsCaught) {
-  int struck = 0;
-  for (uint64_t seed = 1; seed <= kStoriesMax && struck < kStruckEnough; ++seed) {
-    Story story(seed, JobOf(Mode::kBounded));
-    Cluster& cluster = story.cluster();
-    const int before = struck;
-    const std::function<void()> look = [&] {
-      if (!TearNewestCheckpoint(cluster.job().checkpoint.dir)) {
-        return cluster.world().After(milliseconds(5), look);
-      }
-      ++struck;
-      cluster.worker(0)->Kill();
-    };
-    look();
-    const bool as_promised = IsAsPromised(Mode::kBounded, {}, story);
-    EXPECT_FALSE(as_promised && struck > before) << "seed " << seed << ": nobody has noticed";
-  }
-  EXPECT_EQ(struck, kStruckEnough);
-}
-
-// The end of a log that was acknowledged and is not there.
-TEST(PlantedBugs, ALogThatLostItsEndIsCaught) {
-  int struck = 0;
-  for (uint64_t seed = 1; seed <= kStoriesMax && struck < kStruckEnough; ++seed) {
-    Story story(seed, JobOf(Mode::kLog));
-    World& world = story.cluster().world();
-    world.After(milliseconds(600 + 25 * static_cast<int>(seed)), [&] {
-      SimServer* const server = story.cluster().server(0);
-      if (server == nullptr || !server->alive()) return;
-      server->KillInNextWrite(2000);
-      world.After(seconds(1), [&, server] {
-        if (server->alive() || story.cluster().server(0) != server) return;
-        story.cluster().StartServer(0);
-        ++struck;
-      });
-    });
-    const int before = struck;
-    const bool as_promised = IsAsPromised(Mode::kLog, {}, story);
-    EXPECT_FALSE(as_promised && struck > before) << "seed " << seed << ": nobody has noticed";
-  }
-  EXPECT_EQ(struck, kStruckEnough);
 }
 
 }  // namespace
