@@ -309,7 +309,7 @@ class Launch {
     if (lost == nullptr) return false;
     for (; lost != nullptr; lost = FirstLost(children_)) {
       const bool server = lost->name().starts_with("server ") && job_.cluster.replicas > 1;
-      const bool worker = lost->name().starts_with("worker ") && OtherWorkerRuns();
+      const bool worker = lost->name().starts_with("worker ") && wanted_.workers > 1;
       if (!server && !worker) return false;
       TellEnd(*lost, false);
       let_go_.insert(lost->name());

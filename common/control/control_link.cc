@@ -3,6 +3,7 @@
 #include <atomic>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <unistd.h>
 
@@ -111,15 +112,15 @@ class ControlLinkImpl : public ControlLink {
   }
 
   Result<std::string> Get(const std::string& key, Duration timeout) override {
-    Send(KvGetMessage{key});
     const TimePoint deadline = SystemClock().Now() + timeout;
+    if (IsFirstGet(key)) Send(KvGetMessage{key});
     MutexLock lock(mutex_);
     while (!values_.contains(key) && !ended_ && changed_.WaitUntil(lock, deadline)) {
     }
     const auto found = values_.find(key);
     if (found != values_.end()) return found->second;
     if (ended_) return end_status_.ok() ? Cancelled("the job is complete") : end_status_;
-    return Timeout("no process has published \"{}\" within {:.0f} s", key,
+    return Timeout("no process has published \"{}\" within {:.1f} s", key,
                    std::chrono::duration<double>(timeout).count());
   }
 
@@ -152,6 +153,10 @@ class ControlLinkImpl : public ControlLink {
   }
 
  private:
+  bool IsFirstGet(const std::string& key) {
+    MutexLock lock(mutex_);
+    return asked_.insert(key).second;
+  }
   // Runs the core once. Called on the caller's thread until Join has returned, then on thread_.
   void Turn(Duration timeout) {
     for (Packet& packet : ReceivePackets(*socket_, timeout)) {
@@ -221,6 +226,7 @@ class ControlLinkImpl : public ControlLink {
   std::vector<ControlMessage> outgoing_ DT_GUARDED_BY(mutex_);
   Inbox incoming_ DT_GUARDED_BY(mutex_);
   std::map<std::string, std::string> values_ DT_GUARDED_BY(mutex_);
+  std::set<std::string> asked_ DT_GUARDED_BY(mutex_);  // Keys.
   std::optional<SplitMessage> split_ DT_GUARDED_BY(mutex_);
   HeartbeatMessage progress_ DT_GUARDED_BY(mutex_);
   bool unsent_ DT_GUARDED_BY(mutex_) = false;  // Something is queued or unacknowledged.

@@ -47,8 +47,8 @@ class ControlLink {
   virtual Result<ControlMessage> Receive(Duration timeout) = 0;
   // The next heartbeats carry `progress` and the process's stats. Any thread.
   virtual void SetProgress(const HeartbeatMessage& progress) = 0;
-  // Publish and fetch small values, with which workers find each other. Any thread except the
-  // link's.
+  // Publish and fetch small values, with which workers find each other. Timeout: the value has not
+  // come yet; call again. Any thread except the link's.
   virtual void Put(const std::string& key, std::string value) = 0;
   virtual Result<std::string> Get(const std::string& key, Duration timeout) = 0;
   // The next part of a TrainOrder. Timeout: the reply has not come yet; call again. One thread at a

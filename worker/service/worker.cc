@@ -25,7 +25,7 @@ class WorkerRole : public Worker {
 
   Status Run(std::stop_token stop) override {
     const auto connect = [this](const View& view, uint32_t rank, const MeshLimits& limits) {
-      ControlRendezvous rendezvous(*link_);
+      ControlRendezvous rendezvous(*link_, limits.interrupted);
       return ConnectMesh(rendezvous, {.rank = rank,
                                       .size = static_cast<uint32_t>(view.workers.size()),
                                       .host = options_.host,
@@ -35,7 +35,7 @@ class WorkerRole : public Worker {
     const auto connect_cards = [this](const View& view, uint32_t rank, const MeshLimits& limits) {
       return [=, this, prefix = PrefixOf("cards", view)](std::span<const RankGroup> groups,
                                                          CudaAccelerator& card) {
-        ControlRendezvous rendezvous(*link_);
+        ControlRendezvous rendezvous(*link_, limits.interrupted);
         return ConnectNccl(groups, {.card = card,
                                     .rank = rank,
                                     .rendezvous = rendezvous,

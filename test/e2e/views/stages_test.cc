@@ -25,10 +25,10 @@ class StagesTest : public LaunchedJob, public testing::WithParamInterface<Stage>
     const std::string text = fmt::format("worker 4:{}:{}:{}", stage.place, stage.number, Marker());
     setenv("DOVETAIL_FAILPOINT", text.c_str(), 1);
   }
-  void ExpectDeathAndEnd() {
+  void ExpectDeathsAndEnd(size_t deaths) {
     ExpectEnd();
     EXPECT_EQ(access(Marker().c_str(), F_OK), 0) << "nobody has died";
-    EXPECT_EQ(EventsOf("worker_lost"), 1U);
+    EXPECT_EQ(EventsOf("worker_lost"), deaths);
     const nlohmann::json result = nlohmann::json::parse(folder_.Read("launched.json"));
     size_t views = 0;
     for (const nlohmann::json& event : result["events"]) {
@@ -52,7 +52,7 @@ TEST_P(StagesTest, AKillChangesNoBit) {
   static const std::string undisturbed = Undisturbed();
   KillWorkerAt(GetParam());
   Launch(std::string("dies-at-") + GetParam().place);
-  ExpectDeathAndEnd();
+  ExpectDeathsAndEnd(1);
   EXPECT_EQ(ChecksumOf(folder_, "launched.json"), undisturbed);
 }
 
@@ -77,7 +77,7 @@ TEST_F(StagesTest, AKillWhileACheckpointIsLoadedChangesNoBit) {
   ExpectEnd();
   KillWorkerAt({"load", 0});
   Launch("dies-at-load", {"--resume", "auto"});
-  ExpectDeathAndEnd();
+  ExpectDeathsAndEnd(1);
   EXPECT_EQ(ChecksumOf(folder_, "launched.json"), undisturbed);
 }
 
@@ -95,9 +95,7 @@ TEST_F(StagesTest, AKillWhileAViewIsFormedChangesNoBit) {
     const std::vector<pid_t> workers = Workers();
     ASSERT_EQ(workers.size(), 3U);
     kill(workers[0], SIGKILL);
-    ExpectEnd();
-    EXPECT_EQ(access(Marker().c_str(), F_OK), 0) << "nobody has died at " << place;
-    EXPECT_EQ(EventsOf("worker_lost"), 2U);
+    ExpectDeathsAndEnd(2);
     EXPECT_EQ(ChecksumOf(folder_, "launched.json"), undisturbed) << place;
     if (HasFailure()) return;
   }

@@ -19,6 +19,11 @@ using ::testing::HasSubstr;
 
 class Views : public LaunchedJob {
  protected:
+  // Those that are lost do not come back.
+  void Launch(const std::string& name, std::vector<std::string> more = {}) {
+    more.insert(more.end(), {"--set", "cluster.restarts=0"});
+    LaunchedJob::Launch(name, more);
+  }
   void ExpectViews(size_t views) {
     ExpectEnd();
     const nlohmann::json result = nlohmann::json::parse(folder_.Read("launched.json"));
