@@ -10,8 +10,8 @@
 
 namespace dt {
 
-// Begins the reason of a process's end if it is a member no more and the job goes on: another may be
-// started in its place.
+// Begins the reason of a process's end if it is a member no more and the job goes on: another may
+// be started in its place.
 inline constexpr std::string_view kGoneOnWithout = "the job has gone on without it";
 
 struct ProcessEnd {

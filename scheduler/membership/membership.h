@@ -1,5 +1,5 @@
-// The members of a job: the servers and workers that it asks for, and later also others. A member that is silent
-// for a lease counts as lost. A plain state machine: time is passed in.
+// The members of a job: the servers and workers that it asks for, and later also others. A member
+// that is silent for a lease counts as lost. A plain state machine: time is passed in.
 #pragma once
 
 #include <limits>
@@ -64,7 +64,8 @@ class Membership {
   Membership(const MembershipNeeds& needs, std::list<Member>& members, TimePoint now);
 
   // Servers are numbered from 1, workers after the servers, those that join later after both. A
-  // member gets the number that it asks for, or the lowest free one of its role. The same incarnation again returns the same member.
+  // member gets the number that it asks for, or the lowest free one of its role. The same
+  // incarnation again returns the same member.
   // Errors: Invalid, for another job, version or role, and if the role is full. The pointer is
   // valid as long as the Membership.
   Result<const Member*> Join(TimePoint now, const JoinMessage& join);

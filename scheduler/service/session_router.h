@@ -32,7 +32,8 @@ class SessionRouter {
   void SetTerm(Term term) { term_ = term; }
   // The limit is low for guests and unknown sessions, but large enough for a Join.
   size_t PayloadBytesMax(uint64_t session) const;
-  // A session must begin with a Join, a StatusRequest, a DrainRequest or a ScaleRequest. The caller answers them.
+  // A session must begin with a Join, a StatusRequest, a DrainRequest or a ScaleRequest. The caller
+  // answers them.
   // The sender of another packet, whose session is unknown here, is told so. A process's later
   // session takes the place of its earlier one.
   std::vector<Arrived> OnPacket(TimePoint now, const PeerId& peer, Packet packet);

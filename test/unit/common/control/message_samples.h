@@ -10,8 +10,7 @@ inline std::vector<ControlMessage> ControlSamples() {
   const ProcessStats stats{1.5, 100, 200, 300};
   ColumnSpec column;
   column.name = "history";
-  column.type = ColumnType::kIds, column.role = ColumnRole::kFeature;
-  column.separator = "|";
+  column.type = ColumnType::kIds, column.role = ColumnRole::kFeature, column.separator = "|";
   column.length = 0, column.max_len = 50;
   column.fill = 2.5f;
   column.weighted = true;
