@@ -91,6 +91,9 @@ void Job::ChangeWorkers(TimePoint now) {
   for (const Member* worker : members_.OfRole(Role::kWorker)) {
     if (worker->draining) leave.insert(worker->id);
   }
+  // Somebody must have the values: the last one stays.
+  const auto stays = [&](ProcessId id) { return !leave.contains(id); };
+  if (std::ranges::none_of(record_.views.workers, stays)) leave.erase(record_.views.workers[0]);
   const auto in_view = [this](ProcessId id) { return views_.Has(id); };
   if (std::ranges::any_of(leave, in_view)) views_.Without(now, leave);
   for (const ProcessId id : leave) {

@@ -151,8 +151,9 @@ inline constexpr KeySpec kRunKeys[] = {
     {"cluster", "lease", kDuration, kRun, "", 0.1, 3600, "3s", "",
      "A process silent for so long is taken as lost."},
     {"cluster", "restarts", kUint, kNobody, "", 0, 1000000, "3", "",
-     "How often launch starts a process again that was killed: the scheduler, and servers where "
-     "checkpoint.durability is log or cluster.replicas above 1."},
+     "How often launch starts a process again that was killed: the scheduler, servers where "
+     "checkpoint.durability is log or cluster.replicas above 1, workers that others can do "
+     "without."},
     {"cluster", "scheduler_outage", kDuration, kRun, "", 0.1, 86400, "60s", "",
      "How long processes go on without a scheduler."},
     {"cluster", "wait_for_server", kDuration, kRun, "", 0.1, 86400, "60s", "",
