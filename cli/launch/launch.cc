@@ -351,7 +351,7 @@ class Launch {
   std::string scheduler_;                // The scheduler's endpoint.
   std::vector<ProcessEnd> told_ends_;    // By TellEnd; a new scheduler is told again.
   std::set<std::string> let_go_;         // Processes that the job may go on without.
-  uint32_t next_id_ = 1;                 // Of a server or worker.
+  uint32_t next_id_ = 1;                 // The next server or worker gets this number.
   struct Wanted {
     uint32_t servers = 0, workers = 0;
   } wanted_;                                         // As started.

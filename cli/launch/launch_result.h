@@ -1,5 +1,5 @@
-// What `launch` says at its end: the scheduler's result, and the last words of the process whose
-// loss ended the job.
+// The end of `launch`: it gives the scheduler's result, and prints the last log lines of the
+// process whose loss ended the job.
 #pragma once
 
 #include <string>

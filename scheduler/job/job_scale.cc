@@ -122,7 +122,7 @@ Status Job::Scale(TimePoint now, Role role, uint32_t count) {
   return OkStatus();
 }
 
-// Those with the highest numbers drain.
+// The servers with the highest numbers drain.
 Status Job::ScaleServers(TimePoint now, uint32_t count) {
   const uint32_t replicas = options_.job.cluster.replicas, shards = options_.job.cluster.shards;
   if (count < replicas || count > shards) {

@@ -27,7 +27,7 @@ struct JobStatus {
     uint32_t heads = 0, tails = 0, syncing = 0;
     bool draining = false;
     uint64_t kept_bytes = 0, copied_bytes = 0;  // As in ChainReport.
-    std::string waits = {};  // Of a worker that takes no part: why. Empty: it does.
+    std::string waits = {};  // Why a worker takes no part in training; empty if it does.
   };
   // The chains of all shards.
   struct Shards {

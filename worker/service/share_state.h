@@ -1,6 +1,6 @@
-// What a worker that joins a running job gets from one that trains: the dense parameters with their
-// optimizer state, the tables on workers, and how far the current order is. Afterwards both have
-// the same bits, which checksums confirm.
+// A worker that joins a running job gets its state from one that trains: the dense parameters with
+// their optimizer state, the tables on workers, and how far the current order is. Afterwards both
+// have the same bits, which checksums confirm.
 #pragma once
 
 #include "common/base/clock.h"

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 class Views : public LaunchedJob {
  protected:
-  // Those that are lost do not come back.
+  // `launch` starts no lost process again.
   void Launch(const std::string& name, std::vector<std::string> more = {}) {
     more.insert(more.end(), {"--set", "cluster.restarts=0"});
     LaunchedJob::Launch(name, more);

@@ -1,5 +1,5 @@
-// What planted bugs have in common: each sits around the real components of a story, strikes there,
-// and must be noticed.
+// The base of planted bugs: each sits around the real components of a story, strikes there, and
+// must be noticed.
 #pragma once
 
 #include <string>

@@ -34,7 +34,8 @@ class ControlBug : public Bug {
   }
 };
 
-// What a worker of the view before sends counts: its Complete of the step that is done again.
+// A server accepts a message of a worker of the view before: its Complete of the step that is done
+// again.
 class AcceptsAnOldView : public ControlBug {
  public:
   using ControlBug::ControlBug;

@@ -15,8 +15,7 @@ namespace {
 
 constexpr int kSeeds = 6;  // For each stage; with each, another worker dies in another step.
 
-// Of the workers of a job, those with these numbers among `workers` die when they come to a place
-// for the time that the seed says.
+// Decides which workers die: at each place that was added, one, which the seed chooses.
 class Deaths {
  public:
   Deaths(Cluster& cluster, uint64_t seed) : cluster_(cluster), seed_(seed) {

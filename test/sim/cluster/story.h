@@ -29,7 +29,7 @@ struct Misfortunes {
   double drain_server = 0;    // By the user.
   double add_worker = 0;      // One more joins.
   double release_worker = 0;  // By the user; never the last.
-  uint32_t changes_max = 4;   // Of the four above together.
+  uint32_t changes_max = 4;   // At most so many of the four above together.
   double full_disk = 0;       // For a server's log.
   double lose_worker = 0;     // Killed, or paused until it is no member any more; never the last.
   double worker_returns = 0;  // The chance that another is started in its place.
@@ -64,7 +64,7 @@ class Story {
     uint32_t changes = 0;      // Servers that were added or drained, workers added or released.
     uint32_t moves = 0;        // Servers whose number of shards has changed.
     uint32_t givers = 0;       // Servers that have reported what they copied to others.
-    uint32_t views = 0;        // Of the workers, after the first.
+    uint32_t views = 0;        // Views of the workers that followed the first one.
     uint32_t newcomers = 0;    // Workers that joined in a view.
     uint32_t removals = 0;     // Servers that the job went on without.
     uint32_t suspects = 0;     // Of these: servers that sent heartbeats, and were of no use.
