@@ -9,6 +9,7 @@
 #include "cli/summary.h"
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
+#include "common/base/pause.h"
 #include "common/config/load_job.h"
 #include "common/control/key_files.h"
 #include "common/net/shm/shm_network.h"
@@ -21,6 +22,7 @@ namespace dt::cli {
 namespace {
 
 constexpr Duration kKeyTimeout = seconds(30);  // Time for the scheduler to create the job's key.
+constexpr Duration kRebindTimeout = seconds(3), kRebindPause = milliseconds(100);
 
 int RunScheduler(const CommandLine& line, const JobConfig& job, Network& network,
                  StopSignals& signals) {
@@ -47,14 +49,21 @@ int RunScheduler(const CommandLine& line, const JobConfig& job, Network& network
 Status RunServer(const CommandLine& line, const JobConfig& job, Network& network,
                  std::stop_token stop) {
   const std::unique_ptr<Network> data_network = MakeShmNetwork(network);
-  DT_TRY(const auto server,
-         server::Server::Open({.job = job,
-                               .network = network,
-                               .scheduler = line.scheduler,
-                               .listen = line.listen.empty() ? "tcp://127.0.0.1:0" : line.listen,
-                               .id = ProcessId(line.child.value_or(0)),
-                               .data_network = data_network.get()}));
-  return server->Run(stop);
+  Result<std::unique_ptr<server::Server>> server;
+  const auto opened = [&] {
+    server =
+        server::Server::Open({.job = job,
+                              .network = network,
+                              .scheduler = line.scheduler,
+                              .listen = line.listen.empty() ? "tcp://127.0.0.1:0" : line.listen,
+                              .id = ProcessId(line.child.value_or(0)),
+                              .data_network = data_network.get()});
+    return server.ok() || server.status().code() != StatusCode::kUnavailable;
+  };
+  // The ports of a server that begins again may not be free yet.
+  PollUntil(SystemClock().Now() + kRebindTimeout, kRebindPause, opened);
+  DT_TRY_STATUS(server.status());
+  return (*server)->Run(stop);
 }
 
 // The host of "tcp://HOST:PORT", or the text itself.
@@ -78,6 +87,17 @@ Status RunWorker(const CommandLine& line, const JobConfig& job, Network& network
                                .stop = stop,
                                .data_network = data_network.get()}));
   return worker->Run(stop);
+}
+
+// When the job returns to a checkpoint the role begins again, as a new member.
+Status RunMember(const CommandLine& line, const JobConfig& job, Network& network,
+                 std::stop_token stop) {
+  const auto run = line.command == "server" ? RunServer : RunWorker;
+  for (;;) {
+    Status status = run(line, job, network, stop);
+    if (status.code() != StatusCode::kAborted || stop.stop_requested()) return status;
+    LogInfo("role.joins_again", {{"why", MessageOf(status)}});
+  }
 }
 
 }  // namespace
@@ -105,8 +125,7 @@ int RunRole(const CommandLine& given, StopSignals& signals) {
                                 "cluster.scheduler (it is {})",
                                 line.command, job->cluster.scheduler));
   }
-  const Status status = line.command == "server" ? RunServer(line, *job, *network, signals.token())
-                                                 : RunWorker(line, *job, *network, signals.token());
+  const Status status = RunMember(line, *job, *network, signals.token());
   JobResult result;
   result.job = job->job;
   result.status = status;

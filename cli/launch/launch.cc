@@ -2,8 +2,8 @@
 //
 // Starts the scheduler, reads its address from run.json, starts servers and workers, and waits. It
 // reports each ended process to the scheduler at once. Restarts processes that are killed, as often
-// as cluster.restarts allows. Lets servers go whose shards others hold, too, and workers whose
-// values others have. Starts more when `dovetail scale` asks for them, which run.json says. The
+// as cluster.restarts allows; then it lets servers go whose shards others hold, too, and workers
+// whose values others have. Starts more when `dovetail scale` asks for them, which run.json says. The
 // scheduler ends the job; if the scheduler itself is lost, this process ends the job. All processes
 // are stopped before it returns.
 #include <algorithm>
@@ -264,31 +264,16 @@ class Launch {
     before = static_cast<uint32_t>(wanted);
   }
 
-  // Whether the job can go on with another process in the place of this one: not if only this one
-  // had what the job needs.
-  bool IsReplaceable(const ChildProcess& child) const {
-    if (child.name().starts_with("server ")) {
-      return keeps_log() || job_.cluster.replicas > 1;
-    }
-    return child.name().starts_with("worker ") && job_.workers_may_change() && OtherWorkerRuns();
-  }
-  bool OtherWorkerRuns() const {
-    return std::ranges::any_of(children_, [](const ChildProcess& child) {
-      return child.running() && child.name().starts_with("worker ");
-    });
-  }
-  bool keeps_log() const { return job_.checkpoint.durability == Durability::kLog; }
-
   // Returns true if a process was restarted and no other is lost.
   bool RestartOthers() {
     if (signals_.received() != 0 || !children_.front().running()) return false;
     bool started = std::exchange(restored_, false);
     for (size_t c = 1; c < children_.size(); ++c) {
       const ChildProcess& child = children_[c];
-      if (let_go_.contains(child.name()) || !MayRestart(child) || !IsReplaceable(child)) continue;
+      if (let_go_.contains(child.name()) || !MayRestart(child)) continue;
       ++restarts_;
-      // Another process has the log, or gets the shards or the values from others.
-      TellEnd(child, keeps_log() && child.name().starts_with("server "));
+      // Another process has its log, or gets its part from others or from the last checkpoint.
+      TellEnd(child, true);
       const ChildExit exit = *child.exit();
       const std::string name = child.name();
       const size_t space = name.find(' ');

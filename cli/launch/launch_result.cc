@@ -20,7 +20,7 @@ std::string NameOfLost(const std::vector<ChildProcess>& children, const Json& re
   std::string name;
   for (const Json& event : MemberOf(result, "events")) {
     const std::string kind = TextOf(event, "kind");
-    if (kind == "recovered") name.clear();
+    if (kind == "recovered" || kind == "returned") name.clear();
     if (!kind.ends_with("_lost")) continue;
     name = fmt::format("{} {}", kind.substr(0, kind.size() - 5), CountOf(event, "id"));
   }

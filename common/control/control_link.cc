@@ -11,6 +11,7 @@
 #include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
+#include "common/base/pause.h"
 #include "common/control/inbox.h"
 #include "common/control/link_core.h"
 #include "common/control/packet.h"
@@ -259,6 +260,11 @@ Status EndRole(ControlLink& link, const Status& worked, std::stop_token stop) {
     link.Send(FailedMessage{.code = worked.code(), .problem = ProblemOf(worked)});
   }
   link.Flush(kLastWords);
+  if (worked.code() == StatusCode::kDataLoss && !stopped) {
+    // What is damaged may be the checkpoint: then the job returns to another, with this role.
+    PollUntil(SystemClock().Now() + kLastWords, kPoll, [&] { return link.ended(); });
+    if (link.end_status().code() == StatusCode::kAborted) return link.end_status();
+  }
   return stopped ? Cancelled("stopped on request") : worked;
 }
 

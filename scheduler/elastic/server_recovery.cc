@@ -28,6 +28,11 @@ bool ServerRecovery::CanReplace(const Member& member) const {
   return member.role() == Role::kServer && member.join.server_token != 0;
 }
 
+bool ServerRecovery::MayComeBack(const Member& member, const Loss& loss) const {
+  const bool expected = loss.fate == Fate::kSilent || loss.fate == Fate::kReplaced;
+  return expected && CanReplace(member);
+}
+
 std::optional<ServerRecovery::Loss> ServerRecovery::CheckLeases(TimePoint now) const {
   const Member* const silent = job_.members.Lost(now);
   if (silent == nullptr) return AwayTooLong(now);
@@ -35,7 +40,7 @@ std::optional<ServerRecovery::Loss> ServerRecovery::CheckLeases(TimePoint now) c
   const std::string how =
       Silence(its.heard, now) +
       (its.claimed_since.has_value() ? ", and another process has its addresses" : "");
-  return Loss{silent->id, how, CanReplace(*silent)};
+  return Loss{silent->id, how, Fate::kSilent};
 }
 
 std::optional<ServerRecovery::Loss> ServerRecovery::AwayTooLong(TimePoint now) const {
@@ -129,6 +134,12 @@ std::vector<JoinMessage> ServerRecovery::TakeSuccessorsOfNobody() {
     if (nobody) joins.push_back(successor.join);
     return nobody;
   });
+  return joins;
+}
+
+std::vector<JoinMessage> ServerRecovery::TakeSuccessors() {
+  std::vector<JoinMessage> joins;
+  for (const Successor& successor : std::exchange(successors_, {})) joins.push_back(successor.join);
   return joins;
 }
 

@@ -21,17 +21,25 @@ namespace dt::scheduler {
 
 class ServerRecovery {
  public:
+  // What is known of a process that is lost.
+  enum class Fate : uint8_t {
+    kSilent,    // It may wake, and whoever looks after it may start another.
+    kReplaced,  // It has ended, and another is started in its place.
+    kUseless,   // It was waited for in vain, or lives and is of no use.
+    kEnded,     // It has ended, and none is started in its place.
+  };
   // A process that is lost, and how it was lost.
   struct Loss {
     ProcessId id;
     std::string how;
-    bool may_return = false;  // A successor may replace it.
+    Fate fate = Fate::kUseless;
   };
 
   ServerRecovery(JobContext& job, Admission& admission) : job_(job), admission_(admission) {}
 
   // Whether the job can replace this member by a successor.
   bool CanReplace(const Member& member) const;
+  bool MayComeBack(const Member& member, const Loss& loss) const;
   // A member whose lease has run out, or that has been away for too long. Call it again when it is
   // away, or no member any more.
   std::optional<Loss> CheckLeases(TimePoint now) const;
@@ -50,6 +58,7 @@ class ServerRecovery {
   void ForgetSuccessor(const std::string& host, int64_t pid);
   // Those that wait for the place of a member that was removed: they may join as others do.
   std::vector<JoinMessage> TakeSuccessorsOfNobody();
+  std::vector<JoinMessage> TakeSuccessors();
   // Lets successors replace the members that are away, and returns those members; each must be sent
   // what its predecessor had. Refuses successors that have waited for too long.
   std::vector<ProcessId> SettleSuccessors(TimePoint now);

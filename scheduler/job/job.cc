@@ -29,6 +29,7 @@ Job::Job(const JobOptions& options, JobEnvironment& environment, TimePoint now)
 Job::Job(const JobOptions& options, JobEnvironment& environment, JobRecord record, TimePoint now)
     : options_(options),
       begin_(now - options.age),
+      began_(now),
       record_(std::move(record)),
       out_(begin_, record_.events),
       members_(NeedsOf(options.job, record_.run), record_.members, now),
@@ -40,6 +41,7 @@ Job::Job(const JobOptions& options, JobEnvironment& environment, JobRecord recor
       start_(context_, now),
       recovery_(context_, admission_),
       moves_(context_) {
+  if (record_.returns.count > 0) members_.AdmitLater(options_.job.cluster.shards);
   if (std::exchange(record_.term, options.term) != Term()) {
     out_.AddEvent(now, "scheduler_restarted",
                   {{"term", static_cast<int64_t>(options.term.value())}});
@@ -132,8 +134,13 @@ void Job::Advance(TimePoint now) {
 Status Job::TryAdvance(TimePoint now) {
   DT_TRY_STATUS(start_.Advance(now));
   if (phase() != JobPhase::kRunning) return OkStatus();
-  if (!training_ && !evaluation_) BeginRun(now);
-  DT_TRY_STATUS(views_.Settle(now));
+  if (!training_ && !evaluation_) {
+    BeginRun(now);
+    NoteReturned(now);
+  }
+  if (const Status settled = views_.Settle(now); !settled.ok()) {
+    return ReturnWithoutValues(now, settled) ? OkStatus() : settled;
+  }
   ChangeWorkers(now);
   if (views_.forming()) return OkStatus();
   while (std::optional<OrderTracker::Completed> done = orders_.TakeCompleted()) {

@@ -48,6 +48,15 @@ class Job {
   void RequestStop(TimePoint now);
   // The job fails.
   void Fail(TimePoint now, Status why);
+  // How a job that returns to a checkpoint begins again.
+  struct Beginning {
+    JobRecord record;
+    std::optional<JobOptions::Checkpoint> checkpoint;
+    std::vector<JoinMessage> joins;  // These processes have already asked.
+  };
+  // Ask after each call. If it is set, another Job of this record takes the place of this one,
+  // which does nothing any more; the messages that it has left go out once the record is on disk.
+  std::optional<Beginning> TakeBeginning() { return std::exchange(beginning_, std::nullopt); }
   // The scheduler itself was suspended for `by`: leases grow by it, since members could not be
   // heard.
   void ExtendLeases(TimePoint now, Duration by) { members_.ExtendLeases(now, by); }
@@ -63,6 +72,7 @@ class Job {
   const WorkerViews& views() const { return views_; }
   // Time since this scheduler's start.
   double SecondsAt(TimePoint now) const { return SecondsBetween(begin_, now); }
+  Duration AgeAt(TimePoint now) const { return now - begin_; }
   // For display; empty until the plan is made.
   const std::optional<Plan>& plan() const { return start_.plan(); }
   // Set once the run has begun; only one of the two is.
@@ -95,8 +105,8 @@ class Job {
   // Sends what a process needs that begins a session: the start, the orders that it has not carried
   // out, and a recall that it has not answered. Nothing before the job starts.
   void SendState(const Member& to);
-  // A process is lost. The job goes on without a server, as far as the other members of its chains
-  // have what it had. If it has more, the job waits for its successor, or ends.
+  // A process is lost. The job goes on without it, as far as others have what it had. If it has
+  // more, the job waits for its successor, or returns to the last checkpoint, or ends.
   void Lose(TimePoint now, const ServerRecovery::Loss& loss);
   // Takes the server out of the chains that have other members. Returns whether it is gone.
   bool Remove(TimePoint now, const Member& server, const std::string& how);
@@ -115,6 +125,22 @@ class Job {
   Status ScaleServers(TimePoint now, uint32_t count);
   Status ScaleWorkers(uint32_t count);
   void FailLost(TimePoint now, const Member& member, const std::string& how);
+  // Whether the job may begin again from its last checkpoint.
+  bool MayReturn() const;
+  void Return(TimePoint now, const ServerRecovery::Loss& loss);
+  // Begins again from a checkpoint, because of `why`, with `expected` processes.
+  void BeginAgain(TimePoint now, const std::string& why,
+                  std::vector<ReturnsRecord::Expected> expected);
+  std::vector<ReturnsRecord::Expected> ExpectedWithout(const ServerRecovery::Loss& loss) const;
+  // While the job gathers again: the place of the member is free for another.
+  bool Vacate(TimePoint now, const ServerRecovery::Loss& loss);
+  void OnEndBeforeJoin(TimePoint now, const std::string& host, const ProcessEnd& end);
+  // Whether the checkpoint that the job loads is damaged, by the error of a member: then the job
+  // returns to the one before.
+  bool ReturnFromDamaged(TimePoint now, const Member& from, const Status& why);
+  // The same when no worker is left that has the dense parameters.
+  bool ReturnWithoutValues(TimePoint now, const Status& why);
+  void NoteReturned(TimePoint now);
   void End(TimePoint now, Status outcome);
   void Send(const std::vector<Rendezvous::Answer>& answers);
   bool stopping() const { return training_ && training_->record().schedule.stop_requested; }
@@ -125,8 +151,10 @@ class Job {
 
   const JobOptions options_;
   const TimePoint begin_;
+  const TimePoint began_;  // This object, or again from a checkpoint.
   JobRecord record_;
   Status outcome_;
+  std::optional<Beginning> beginning_;
 
   // The state machines and what they share.
   Outbox out_;

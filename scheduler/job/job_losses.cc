@@ -13,24 +13,25 @@ void Job::OnProcessEnd(TimePoint now, const std::string& host, const ProcessEnd&
   recovery_.ForgetSuccessor(host, end.pid);
   const Member* const member = members_.FindProcess(host, end.pid);
   if (member == nullptr) {
-    if (phase() != JobPhase::kGathering || end.returns) return;
-    return Fail(now, WithHint(Unavailable("{} (pid {}) {}", end.name, end.pid, end.how),
-                              "it had not joined yet; see its log"));
+    if (phase() == JobPhase::kGathering) OnEndBeforeJoin(now, host, end);
+    return;
   }
-  Lose(now, {member->id, end.how, end.returns && recovery_.CanReplace(*member)});
+  using Fate = ServerRecovery::Fate;
+  Lose(now, {member->id, end.how, end.returns ? Fate::kReplaced : Fate::kEnded});
   Advance(now);
 }
 
 void Job::Lose(TimePoint now, const ServerRecovery::Loss& loss) {
   const Member& lost = *members_.Find(loss.id);
-  if (lost.role() == Role::kWorker) {
-    const Status cannot = views_.CheckLoss(lost);
-    return cannot.ok() ? LoseWorker(now, lost, loss.how) : FailLost(now, lost, loss.how);
-  }
-  if (Remove(now, lost, loss.how)) {
+  if (Vacate(now, loss)) return;
+  if (lost.role() == Role::kWorker && views_.CheckLoss(lost).ok()) {
+    LoseWorker(now, lost, loss.how);
+  } else if (Remove(now, lost, loss.how)) {
     JoinOrphans(now);
-  } else if (loss.may_return) {
+  } else if (recovery_.MayComeBack(lost, loss)) {
     recovery_.SetAway(now, lost, loss.how);
+  } else if (loss.fate != ServerRecovery::Fate::kEnded && MayReturn()) {
+    Return(now, loss);
   } else {
     FailLost(now, lost, loss.how);
   }
@@ -94,6 +95,12 @@ bool Job::DismissIfGone(Incarnation from) {
   if (gone == record_.gone.end()) return false;
   if (gone->drained) {
     out_.Send(from, StopMessage{});
+    return true;
+  }
+  if (gone->joins_again) {
+    const Status again =
+        MakeStatus(StatusCode::kAborted, "the job returns to a checkpoint: " + gone->why);
+    out_.Send(from, StopMessage{again.code(), ProblemOf(again)});
     return true;
   }
   const Status why = Unavailable("{}: {}", kGoneOnWithout, gone->why);

@@ -10,7 +10,8 @@ namespace dt::scheduler {
 Status Job::CheckLateJoin(const JoinMessage& join) const {
   if (options_.goal == Goal::kEvaluate) return Invalid("the evaluation has begun");
   if (join.role == Role::kWorker) {
-    DT_TRY_STATUS(views_.CheckChanges());
+    // Where workers cannot change it is a spare, for a return to a checkpoint.
+    if (!options_.may_return) DT_TRY_STATUS(views_.CheckChanges());
     return views_.CheckDevices(join, start_.plan());
   }
   DT_TRY_STATUS(CheckMoves());

@@ -55,10 +55,11 @@ PlanInput PlanInputOf(const JobContext& job) {
   PlanInput input{.columns = job.record.data.columns,
                   .slices = job.options.slices(),
                   .servers = static_cast<uint32_t>(job.members.OfRole(Role::kServer).size()),
-                  .workers = static_cast<uint32_t>(job.members.OfRole(Role::kWorker).size()),
+                  .workers = static_cast<uint32_t>(job.record.views.workers.size()),
                   .machine = job.members.OnFullestMachine()};
-  for (const Member* worker : job.members.OfRole(Role::kWorker)) {
-    if (const DeviceInfo* device = worker->accelerator()) input.accelerators.push_back(*device);
+  for (const ProcessId id : job.record.views.workers) {
+    const DeviceInfo* const device = job.members.Find(id)->accelerator();
+    if (device != nullptr) input.accelerators.push_back(*device);
   }
   return input;
 }
@@ -110,7 +111,7 @@ Status JobStart::OnDataReady(const Member& from, DataReadyMessage data) {
 
 Status JobStart::Advance(TimePoint now) {
   JobPhase& phase = job_.record.phase;
-  if (phase == JobPhase::kGathering && job_.members.complete()) phase = JobPhase::kReading;
+  if (phase == JobPhase::kGathering && HasAll(now)) phase = JobPhase::kReading;
   if (phase == JobPhase::kReading && Late() == nullptr) {
     DT_TRY_STATUS(CheckData(job_.options, job_.record.data));
     phase = JobPhase::kPlanning;
@@ -124,7 +125,41 @@ Status JobStart::Advance(TimePoint now) {
   return OkStatus();
 }
 
+bool JobStart::HasAll(TimePoint now) const {
+  const ReturnsRecord& returns = job_.record.returns;
+  if (returns.count == 0) return job_.members.complete();
+  if (!HasEnough()) return false;
+  const ClusterConfig& cluster = job_.options.job.cluster;
+  const WantedRecord& wanted = job_.record.wanted;
+  // Some may have come in the place of others that are silent, and expected, too.
+  const auto all = [&](Role role, uint32_t at_first, uint32_t by_now) {
+    const auto expected = static_cast<size_t>(
+        std::ranges::count(returns.expected, role, &ReturnsRecord::Expected::role));
+    const size_t most = by_now > 0 ? by_now : at_first;
+    return job_.members.OfRole(role).size() >= std::min(expected, most);
+  };
+  return now - begin_ > cluster.wait_for_server ||
+         (all(Role::kServer, cluster.servers, wanted.servers) &&
+          all(Role::kWorker, cluster.workers, wanted.workers));
+}
+
+bool JobStart::HasEnough() const {
+  return job_.members.OfRole(Role::kServer).size() >= job_.options.job.cluster.replicas &&
+         job_.members.OfRole(Role::kWorker).size() >= job_.options.job.team_size();
+}
+
+// The workers of the first view, as far as there are slices for them.
 void JobStart::StartPlanning(TimePoint now) {
+  const JobConfig& config = job_.options.job;
+  const size_t team = std::max(1u, config.team_size());
+  std::vector<ProcessId>& workers = job_.record.views.workers;
+  workers.clear();
+  for (const Member* worker : job_.members.OfRole(Role::kWorker)) {
+    if (worker->read) workers.push_back(worker->id);
+  }
+  const size_t teams = workers.size() / team;
+  const bool spares = !config.train.asynchronous() && teams > job_.options.slices();
+  workers.resize(team * (spares ? job_.options.slices() : teams));
   planning_since_ = now;
   job_.environment.StartPlanning(PlanInputOf(job_));
 }
@@ -138,11 +173,10 @@ Status JobStart::OnPlanMade(TimePoint now, PlanMade made) {
   }
   job_.record.plan = {std::move(plan.model), std::move(plan.explanation), plan.step_seconds};
   job_.record.views.number = ViewNumber(1);
-  for (const Member* worker : job_.members.OfRole(Role::kWorker)) {
-    job_.record.views.workers.push_back(worker->id);
-  }
   const ClusterConfig& cluster = job_.options.job.cluster;
-  job_.record.wanted = {cluster.servers, cluster.workers};
+  if (job_.record.wanted == WantedRecord()) {
+    job_.record.wanted = {cluster.servers, cluster.workers};
+  }
   job_.record.start = StartOf(job_, plan);
   job_.record.map = job_.record.start.view.map;
   job_.record.phase = JobPhase::kStarting;
@@ -165,8 +199,15 @@ const Member* JobStart::Late() const {
 Status JobStart::CheckTime(TimePoint now) const {
   const JobPhase phase = job_.record.phase;
   if (phase >= JobPhase::kRunning || phase == JobPhase::kPlanning) return OkStatus();
-  if (now <= deadline_) return OkStatus();
   const double waited = SecondsBetween(begin_, now);
+  const ReturnsRecord& returns = job_.record.returns;
+  if (phase == JobPhase::kGathering && returns.count > 0) {
+    if (HasEnough() || now - begin_ <= job_.options.job.cluster.wait_for_server) return OkStatus();
+    return WithHint(Timeout("{}; {:.0f} s later only {} have come back", returns.why, waited,
+                            job_.members.Present()),
+                    "start the others again, or raise cluster.wait_for_server");
+  }
+  if (now <= deadline_) return OkStatus();
   if (phase == JobPhase::kGathering) {
     return WithHint(Timeout("after {:.0f} s only {} have joined", waited, job_.members.Present()),
                     "start the others, or raise cluster.start_timeout");

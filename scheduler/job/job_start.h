@@ -20,13 +20,17 @@ class JobStart {
   // Enters the next phases as far as possible. Errors: Invalid, if the data does not fit the job.
   Status Advance(TimePoint now);
   // Errors: Timeout, if the start takes longer than cluster.start_timeout, planning not counted;
-  // the error names the late process.
+  // the error names the late process. After a return to a checkpoint, cluster.wait_for_server is
+  // how long processes may take to join again.
   Status CheckTime(TimePoint now) const;
 
   // For display; empty until the plan is made.
   const std::optional<Plan>& plan() const { return plan_; }
 
  private:
+  // Whether all have joined, or after a return, all that are expected, or else enough in time.
+  bool HasAll(TimePoint now) const;
+  bool HasEnough() const;
   void StartPlanning(TimePoint now);
   // The first member that the current phase waits for: in reading a worker, in starting any. Null
   // if there is none.

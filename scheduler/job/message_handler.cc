@@ -62,6 +62,7 @@ struct Job::MessageHandler {
     if (code == StatusCode::kCancelled && !job.stopping()) code = StatusCode::kUnavailable;
     if (code == StatusCode::kOk) code = StatusCode::kInternal;  // A failure must not report OK.
     const Status why = Prefixed(StatusOf(code, failed.problem), from.Name());
+    if (job.ReturnFromDamaged(now, from, why)) return OkStatus();
     if (from.role() == Role::kWorker && job.training_ && !job.views_.Has(from.id)) {
       job.Dismiss(from, ToText(why));
       return OkStatus();

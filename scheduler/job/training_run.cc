@@ -306,6 +306,7 @@ Status TrainingRun::CompleteCheckpoint(TimePoint now, const CheckpointCommit::Se
   const Step step = settled.manifest.schedule.step;
   last = *folder;
   last_checkpoint_at_ = now;
+  job_.record.returns.in_a_row = 0;
   job_.out.AddEvent(now, "checkpoint", {{"step", static_cast<int64_t>(step)}, {"folder", last}});
   LogInfo("job.checkpoint", {{"step", step}, {"folder", last}});
   schedule_.OnWritten();

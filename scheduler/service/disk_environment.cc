@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "common/base/check.h"
+#include "scheduler/service/start_point.h"
 
 namespace dt::scheduler {
 
@@ -34,6 +35,11 @@ Result<std::string> DiskEnvironment::CommitCheckpoint(const Manifest& manifest, 
 Result<std::string> DiskEnvironment::FindCheckpoint(Step step) {
   DT_CHECK(checkpoints_.has_value());
   return checkpoints_->Find(step);
+}
+
+Result<std::optional<JobOptions::Checkpoint>> DiskEnvironment::CheckpointToReturnTo(
+    const std::string& last, const std::set<std::string>& damaged) {
+  return scheduler::CheckpointToReturnTo(*options_.job, last, damaged);
 }
 
 Status DiskEnvironment::KeepGeneration(Generation generation) {

@@ -23,6 +23,7 @@ class DiskEnvironment : public JobEnvironment {
     // Both empty for a job that writes nothing, because it only evaluates.
     RunStore* runs = nullptr;  // Outlives the environment.
     std::optional<CheckpointStore::Options> checkpoints;
+    const JobConfig* job = nullptr;  // Outlives the environment.
   };
   static Result<std::unique_ptr<DiskEnvironment>> Open(Options options);
 
@@ -32,6 +33,8 @@ class DiskEnvironment : public JobEnvironment {
   Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) override;
   Result<std::string> FindCheckpoint(Step step) override;
   Status KeepGeneration(Generation generation) override;
+  Result<std::optional<JobOptions::Checkpoint>> CheckpointToReturnTo(
+      const std::string& last, const std::set<std::string>& damaged) override;
 
  private:
   struct Key {};

@@ -53,9 +53,8 @@ Result<FoundRun> BindAndFindRun(const JobConfig& job, Network& network, const st
     const Status bound = socket.status();
     if (bound.ok()) found.socket = *std::move(socket);
     const JobRecord& record = found.run->record;
-    const bool had_ended = follows_killed && record.phase == JobPhase::kEnded;
     if (found.socket != nullptr &&
-        (had_ended || AnyMemberSpeaks(*found.socket, record, job.cluster.lease))) {
+        (follows_killed || AnyMemberSpeaks(*found.socket, record, job.cluster.lease))) {
       return found;
     }
     LogInfo("scheduler.run_is_over",

@@ -42,6 +42,8 @@ class RunStore {
   Result<std::optional<UnfinishedRun>> Unfinished();
   // Another run begins, with the next generation.
   Status BeginRun(const RunIdentity& identity);
+  // The job begins again from a checkpoint: its whole record is another one.
+  void BeginAgain() { fixed_kept_ = false; }
   // On return the generation is on disk.
   Status KeepGeneration(Generation generation);
   // On return the record is on disk. Writes only the parts that have changed.

@@ -116,7 +116,8 @@ class SchedulerImpl : public Scheduler {
              .term = runs_->term(),
              .generation = runs_->generation(),
              .checkpoint = std::move(start.checkpoint),
-             .run = EntropyBits()},
+             .run = EntropyBits(),
+             .may_return = !one_process()},
             {});
     return OkStatus();
   }
@@ -132,15 +133,57 @@ class SchedulerImpl : public Scheduler {
              .term = runs_->term(),
              .generation = runs_->generation(),
              .checkpoint = std::move(start.checkpoint),
-             .age = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(age))},
+             .age = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(age)),
+             .may_return = true},
             std::move(run.record));
     return OkStatus();
   }
 
+  // The job returns to a checkpoint. The record of its new beginning is on the disk before anybody
+  // hears of it.
+  void BeginAgainIfNeeded(TimePoint now) {
+    std::optional<Job::Beginning> again = job_->TakeBeginning();
+    if (!again.has_value()) return;
+    const std::vector<Outgoing> told = job_->TakeOutgoing();
+    if (const Status begun = BeginAgain(now, *again); !begun.ok()) job_->Fail(now, begun);
+    SendAll();
+    for (const Outgoing& out : told) router_.Send(now, out.to, out.message);
+    for (const JoinMessage& join : again->joins) job_->On(now, join.incarnation, join);
+  }
+
+  Status BeginAgain(TimePoint now, Job::Beginning& again) {
+    const std::unique_ptr<DiskEnvironment> former = std::move(environment_);
+    const Generation generation = again.record.generation;
+    StartPoint start{.checkpoint = {}, .checkpoints = {}};
+    Status ready = OkStatus();
+    if (Result<StartPoint> found = StartOfRun(options_.job, std::move(again.checkpoint));
+        found.ok()) {
+      start = *std::move(found);
+    } else {
+      ready = found.status();
+    }
+    const Status opened = OpenEnvironment(start.checkpoints);
+    DT_CHECK_MSG(opened.ok(), "{}", ToText(opened));
+    runs_->BeginAgain();
+    MakeJob({.job = options_.job,
+             .goal = options_.goal,
+             .term = runs_->term(),
+             .generation = generation,
+             .checkpoint = std::move(start.checkpoint),
+             .age = job_->AgeAt(now),
+             .may_return = true},
+            std::move(again.record));
+    DT_TRY_STATUS(ready);
+    return KeepRecord();
+  }
+
   Status OpenEnvironment(std::optional<CheckpointStore::Options> checkpoints) {
     DT_TRY(environment_,
-           DiskEnvironment::Open({PlannerOf(), [this](PlanMade made) { PostPlan(std::move(made)); },
-                                  runs_.get(), std::move(checkpoints)}));
+           DiskEnvironment::Open({PlannerOf(),
+                                  [this, number = ++environments_](PlanMade made) {
+                                    PostPlan(number, std::move(made));
+                                  },
+                                  runs_.get(), std::move(checkpoints), &options_.job}));
     return OkStatus();
   }
 
@@ -164,10 +207,12 @@ class SchedulerImpl : public Scheduler {
     };
   }
 
-  // Called on the planner's thread.
-  void PostPlan(PlanMade made) {
-    loop_.Post([this, made = std::make_shared<PlanMade>(std::move(made))] {
+  // Called on the planner's thread. The job may have begun again meanwhile.
+  void PostPlan(uint64_t environment, PlanMade made) {
+    loop_.Post([this, environment, made = std::make_shared<PlanMade>(std::move(made))] {
+      if (environment != environments_) return;
       job_->On(clock_.Now(), std::move(*made));
+      BeginAgainIfNeeded(clock_.Now());
       SendAll();
     });
   }
@@ -226,6 +271,7 @@ class SchedulerImpl : public Scheduler {
     const TimePoint now = clock_.Now();
     for (SessionRouter::Arrived& a : router_.OnPacket(now, arrived->peer, *std::move(packet))) {
       Take(now, std::move(a));
+      BeginAgainIfNeeded(now);
     }
     return true;
   }
@@ -272,8 +318,12 @@ class SchedulerImpl : public Scheduler {
     const Duration lease = options_.job.cluster.lease;
     if (now - last_tick_ > lease / 4) job_->ExtendLeases(now, now - last_tick_);
     last_tick_ = now;
-    for (const ProcessEnd& end : process_ends_.Take()) TakeEnd(now, end);
+    for (const ProcessEnd& end : process_ends_.Take()) {
+      TakeEnd(now, end);
+      BeginAgainIfNeeded(now);
+    }
     job_->Tick(now);
+    BeginAgainIfNeeded(now);
     SendAll();
     router_.Tick(now);
     if (job_->phase() != JobPhase::kEnded) return;
@@ -317,7 +367,8 @@ class SchedulerImpl : public Scheduler {
   SessionRouter router_;
   ProcessEndReader process_ends_;
   std::unique_ptr<DiskEnvironment> environment_;
-  WantedRecord told_wanted_;  // As in run.json.
+  uint64_t environments_ = 0;  // Opened so far.
+  WantedRecord told_wanted_;   // As in run.json.
   std::unique_ptr<Job> job_;
   std::optional<StatusPages> pages_;
   std::unique_ptr<HttpServer> http_;

@@ -1,6 +1,7 @@
 #include "scheduler/service/start_point.h"
 
 #include <filesystem>
+#include <ranges>
 
 #include "common/base/log.h"
 
@@ -56,6 +57,43 @@ Result<StartPoint> StartOfRun(const JobConfig& job, std::optional<JobOptions::Ch
   start.checkpoints.resumed = manifest.schedule.step;
   DT_TRY(start.checkpoints.best, BestOfResumed(folder, manifest));
   return start;
+}
+
+namespace {
+
+// A checkpoint from which a run can start.
+Result<JobOptions::Checkpoint> Sound(const JobConfig& job, const std::string& folder) {
+  DT_TRY_STATUS(VerifyButRows(folder));
+  DT_TRY(JobOptions::Checkpoint found, Resumed(job, folder));
+  DT_TRY_STATUS(BestOfResumed(folder, found.manifest).status());
+  return found;
+}
+
+}  // namespace
+
+Result<std::optional<JobOptions::Checkpoint>> CheckpointToReturnTo(
+    const JobConfig& job, const std::string& last, const std::set<std::string>& damaged) {
+  if (last.empty()) return std::optional<JobOptions::Checkpoint>();
+  // Only those before `last` are of this run, or of the one that it went on from.
+  std::vector<CheckpointInfo> all =
+      ListCheckpoints(std::filesystem::path(last).parent_path().string());
+  const std::string name = std::filesystem::path(last).filename().string();
+  std::erase_if(all, [&](const CheckpointInfo& info) {
+    return std::filesystem::path(info.folder).filename().string() > name;
+  });
+  Status why = DataLoss("{} is gone", last);
+  for (const CheckpointInfo& info : std::views::reverse(all)) {
+    if (!info.complete()) continue;
+    Result<JobOptions::Checkpoint> found = Sound(job, info.folder);
+    if (found.ok() && damaged.contains(found->folder)) {
+      found = DataLoss("{} is damaged", info.folder);
+    }
+    if (found.ok()) return std::optional(*std::move(found));
+    LogWarn("job.checkpoint_passed_over",
+            {{"folder", info.folder}, {"why", ToText(found.status())}});
+    why = found.status();
+  }
+  return why;
 }
 
 Result<StartPoint> StartWithin(const JobConfig& job, const JobRecord& record) {

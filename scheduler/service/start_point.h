@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "scheduler/checkpoint/checkpoint_store.h"
@@ -26,6 +27,9 @@ Result<JobOptions::Checkpoint> CheckpointToEvaluate(const JobConfig& job,
 
 // Of a run that starts with this checkpoint, or without one.
 Result<StartPoint> StartOfRun(const JobConfig& job, std::optional<JobOptions::Checkpoint> from);
+// See JobEnvironment::CheckpointToReturnTo.
+Result<std::optional<JobOptions::Checkpoint>> CheckpointToReturnTo(
+    const JobConfig& job, const std::string& last, const std::set<std::string>& damaged);
 // Of a scheduler that goes on with the run in `record`. The checkpoint that the run started from
 // may be gone once it is loaded, so it is not read then.
 Result<StartPoint> StartWithin(const JobConfig& job, const JobRecord& record);

@@ -1,6 +1,8 @@
 // The services that a job uses: a planner, checkpoint folders, and a disk for the generation.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "common/plan/plan_codec.h"
 #include "scheduler/checkpoint/manifest.h"
 #include "scheduler/membership/membership.h"
+#include "scheduler/state/job_options.h"
 
 namespace dt::scheduler {
 
@@ -50,6 +53,10 @@ class JobEnvironment {
   virtual Result<std::string> BeginCheckpoint(Step step) = 0;
   virtual Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) = 0;
   virtual Result<std::string> FindCheckpoint(Step step) = 0;
+  // The newest sound checkpoint of the run: `last`, or one before it, but none of `damaged`; empty
+  // if `last` is. Warns of each that is passed over. Errors: DataLoss, if there is none.
+  virtual Result<std::optional<JobOptions::Checkpoint>> CheckpointToReturnTo(
+      const std::string& last, const std::set<std::string>& damaged) = 0;
   // On return the generation is on disk.
   virtual Status KeepGeneration(Generation generation) = 0;
 };

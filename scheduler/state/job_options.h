@@ -26,6 +26,8 @@ struct JobOptions {
   std::optional<Checkpoint> checkpoint;
   uint64_t run = 0;  // A random number if a run begins; see WelcomeMessage.
   Duration age{};    // The time since the run began, under an earlier scheduler.
+  // Whether the processes can join again, so that the job may return to a checkpoint.
+  bool may_return = false;
 
   // Pieces of a step's batch.
   uint32_t slices() const {

@@ -82,13 +82,32 @@ struct WantedRecord {
   friend bool operator==(const WantedRecord&, const WantedRecord&) = default;
 };
 
-// A process that the job goes on without.
+// A process that was a member, and what it hears if it speaks again.
 struct GoneProcess {
   Incarnation incarnation;
   std::string why;       // "server 2 (pid 4711 on host7) has not been heard of for 3.1 s"
   bool drained = false;  // On request.
   Role role = Role::kServer;
-  DT_FIELDS(incarnation, why, drained, role)
+  bool joins_again = false;  // The job has returned to a checkpoint: it is to join anew.
+  DT_FIELDS(incarnation, why, drained, role, joins_again)
+};
+
+// The returns of the job to a checkpoint (job/job_returns.cc).
+struct ReturnsRecord {
+  // A process that is expected to join again. With pid 0: another in the place of one that has
+  // ended.
+  struct Expected {
+    Role role = Role::kServer;
+    std::string host;
+    int64_t pid = 0;
+    DT_FIELDS(role, host, pid)
+  };
+  uint32_t count = 0;
+  uint32_t in_a_row = 0;           // Since the last checkpoint was completed.
+  std::string why;                 // Of the last return; as in GoneProcess.
+  std::vector<Expected> expected;  // After the last return.
+  std::set<std::string> damaged;   // Checkpoints that turned out to be, when they were loaded.
+  DT_FIELDS(count, in_a_row, why, expected, damaged)
 };
 
 struct JobRecord {
@@ -105,6 +124,7 @@ struct JobRecord {
   ViewsRecord views;
   WantedRecord wanted;
   std::vector<GoneProcess> gone;  // Processes that were removed.
+  ReturnsRecord returns;
   OrdersOut orders;
   std::optional<TrainingRecord> training;
   RendezvousRecord rendezvous;
@@ -114,7 +134,8 @@ struct JobRecord {
   std::optional<StopMessage> end;  // How the job has ended.
   std::vector<JobResult::Event> events;
   DT_FIELDS(term, generation, run, phase, members, data, plan, start, map, views, wanted, gone,
-            orders, training, rendezvous, resumed_from, last_checkpoint, totals, end, events)
+            returns, orders, training, rendezvous, resumed_from, last_checkpoint, totals, end,
+            events)
 };
 
 // The bytes of each field of a record, by the field's name, so that only what has changed must be

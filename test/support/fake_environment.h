@@ -29,6 +29,10 @@ class FakeEnvironment : public JobEnvironment {
     return fmt::format("/done/{}", manifest.schedule.step);
   }
   Result<std::string> FindCheckpoint(Step step) override { return fmt::format("/done/{}", step); }
+  Result<std::optional<JobOptions::Checkpoint>> CheckpointToReturnTo(
+      const std::string&, const std::set<std::string>&) override {
+    return std::optional<JobOptions::Checkpoint>();
+  }
   Status KeepGeneration(Generation) override { return disk; }
 
   // The result of the planning in progress; nothing if there is none.

@@ -75,15 +75,36 @@ void Cluster::Start(bool resume) {
 }
 
 void Cluster::RestartScheduler() {
-  Replace(scheduler_, std::make_unique<SimScheduler>(
-                          world_, wires_, kScheduler,
-                          SimScheduler::Options{job_, plan_, Term(++terms_), disk_, resumed_}));
+  Replace(scheduler_,
+          std::make_unique<SimScheduler>(
+              world_, wires_, kScheduler,
+              SimScheduler::Options{job_, plan_, Term(++terms_), disk_, resumed_, returns_}));
 }
 
 void Cluster::StartServer(uint32_t index) {
   const Node node = NodeOf(Role::kServer, index);
   Replace(servers_[index], std::make_unique<SimServer>(world_, wires_, node, NextIncarnation(),
                                                        SimServer::Options{job_, node}));
+  LetJoinAgain(*servers_[index], [this, index] { StartServer(index); });
+}
+
+// The process itself does: it takes a moment.
+void Cluster::LetJoinAgain(Process& process, std::function<void()> start) {
+  process.SetJoinsAgain([this, &process, start = std::move(start), at = starts_] {
+    world_.After(world_.UpTo(kStartMax), [this, &process, start, at] {
+      if (at == starts_ && this->process(process.node()) == &process) start();
+    });
+  });
+}
+
+void Cluster::StartNode(Node node) {
+  if (node == kScheduler) return RestartScheduler();
+  for (uint32_t s = 0; s < servers(); ++s) {
+    if (NodeOf(Role::kServer, s) == node) return StartServer(s);
+  }
+  for (uint32_t w = 0; w < workers(); ++w) {
+    if (NodeOf(Role::kWorker, w) == node) return StartWorker(w);
+  }
 }
 
 void Cluster::AddServer() {
@@ -112,6 +133,7 @@ void Cluster::StartWorker(uint32_t index) {
           std::make_unique<SimWorker>(
               world_, wires_, node, NextIncarnation(),
               SimWorker::Options{job_, meshes_, node, std::to_string(starts_) + "/", dies_}));
+  LetJoinAgain(*workers_[index], [this, index] { StartWorker(index); });
 }
 
 bool Cluster::RunUntil(Duration at_most, const std::function<bool()>& done) {

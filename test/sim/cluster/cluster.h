@@ -28,6 +28,8 @@ class Cluster {
   // Starts all processes, one after the other within half a second. `resume`: from the newest
   // complete checkpoint. REQUIRES: no process runs.
   void Start(bool resume);
+  // From now on the job may return to a checkpoint: its processes join again.
+  void SetReturns() { returns_ = true; }
   // Another scheduler where the killed one was; it finds what that has left on the disk.
   void RestartScheduler();
   // A server, or worker, beyond those that the job begins with.
@@ -36,6 +38,7 @@ class Cluster {
   // Another process where that of a server was; it finds what that has left on the disk.
   void StartServer(uint32_t index);
   void StartWorker(uint32_t index);
+  void StartNode(Node node);
   // Workers that start from now on die where this says so.
   void SetFailpoint(decltype(SimWorker::Options::dies) dies) { dies_ = std::move(dies); }
   // Runs until `done`, or for so long; what `done` has said last.
@@ -59,6 +62,7 @@ class Cluster {
   Node FirstAdded() const { return 1 + job_.cluster.servers + job_.cluster.workers; }
   Node NodeOf(Role role, uint32_t index) const;
   uint64_t NextIncarnation() { return ++incarnations_; }
+  void LetJoinAgain(Process& process, std::function<void()> start);
   template <class T>
   void Replace(std::unique_ptr<T>& old, std::unique_ptr<T> fresh);
 
@@ -68,7 +72,7 @@ class Cluster {
   Wires wires_;
   MeshHub meshes_;
   uint64_t incarnations_ = 0, starts_ = 0, terms_ = 0;
-  bool resumed_ = false;
+  bool resumed_ = false, returns_ = false;
   SimScheduler::Disk disk_;
   std::unique_ptr<SimScheduler> scheduler_;
   std::vector<std::unique_ptr<SimServer>> servers_;

@@ -59,6 +59,21 @@ TEST(Cluster, KilledAndStoppedJobsGoOnFromTheirCheckpoints) {
   ExpectAtLeast(all.restarts, 0.8);
 }
 
+// Without their user.
+TEST(Cluster, JobsReturnToTheirLastCheckpointByThemselves) {
+  for (const Mode mode : {Mode::kSynchronous, Mode::kBounded, Mode::kUnbounded, Mode::kLog,
+                          Mode::kChains, Mode::kTablesOnWorkers}) {
+    const Story::Tally all = TellAll(mode, {.network = kBadNetwork,
+                                            .lasting = seconds(20),
+                                            .pause = 0.02,
+                                            .cut = 0.03,
+                                            .kill_and_start = 0.03});
+    ExpectAtLeast(all.returns, 0.5);
+    ExpectAtMost(all.restarts, 0.05);
+    if (HasFailure()) return;
+  }
+}
+
 TEST(Cluster, ServersThatKeepALogComeBack) {
   const Story::Tally all = TellAll(Mode::kLog, kKilledServers);
   ExpectAtLeast(all.kills, 0.8);

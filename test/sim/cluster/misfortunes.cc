@@ -64,6 +64,7 @@ void Story::Befall(const Misfortunes& misfortunes) {
     if (Process* const process = cluster_->process(node)) process->Kill();
     ++tally_.kills;
   }
+  if (world.Chance(misfortunes.kill_and_start)) KillAndStart();
   if (world.Chance(misfortunes.stop) && cluster_->scheduler().alive()) {
     Note("the user stops the job");
     cluster_->scheduler().RequestStop();
@@ -234,6 +235,36 @@ void Story::StartInItsPlace(uint32_t index, const SimServer* former) {
     cluster_->StartServer(index);
     Note(fmt::format("server {} is started again", index + 1));
   });
+}
+
+// One process, or as many as chance wants: all of them, now and then.
+void Story::KillAndStart() {
+  World& world = cluster_->world();
+  const uint64_t share = world.Below(4);
+  const Node chosen = AnyNode();
+  for (Node node = 0; node < cluster_->nodes(); ++node) {
+    Process* const process = cluster_->process(node);
+    if (process == nullptr || !process->alive()) continue;
+    if (node != chosen && world.Below(4) >= share) continue;
+    Note(fmt::format("node {} is killed", node));
+    process->Kill();
+  }
+  ++tally_.kills;
+}
+
+// As a supervisor does: starts each process again that has ended before the job.
+void Story::Supervise() {
+  World& world = cluster_->world();
+  if (cluster_->scheduler().job().phase() == scheduler::JobPhase::kEnded) return;
+  for (Node node = 0; node < cluster_->nodes(); ++node) {
+    const Process* const process = cluster_->process(node);
+    if (process == nullptr || process->alive() || !supervised_.insert(process).second) continue;
+    world.After(world.UpTo(kAwayMax), [this, node, process, restarts = tally_.restarts] {
+      if (restarts != tally_.restarts || cluster_->process(node) != process) return;
+      cluster_->StartNode(node);
+      Note(fmt::format("node {} is started again", node));
+    });
+  }
 }
 
 void Story::KillScheduler() {

@@ -31,6 +31,8 @@ class Process {
   Node node() const { return node_; }
   uint64_t incarnation() const { return incarnation_; }
   bool alive() const { return alive_; }
+  // Called when it has ended because the job begins again.
+  void SetJoinsAgain(std::function<void()> joins_again) { joins_again_ = std::move(joins_again); }
   // What it does, for a test that fails.
   virtual std::string Text() const { return "lives"; }
   // Stands still: nothing that happens to it is noticed before its time is over.
@@ -49,6 +51,9 @@ class Process {
   // Forgets the process's addresses, and ends what runs of it.
   virtual void OnKill() = 0;
   void End() { alive_ = false; }
+  void JoinAgain() const {
+    if (joins_again_) joins_again_();
+  }
 
   void Later(Duration delay, std::function<void()> event) {
     world_.After(delay,
@@ -81,6 +86,7 @@ class Process {
   const uint64_t incarnation_;
   const TimePoint begun_;
   bool alive_ = true;
+  std::function<void()> joins_again_;
   TimePoint asleep_until_{};
   std::vector<std::function<void()>> noticed_late_;
 };

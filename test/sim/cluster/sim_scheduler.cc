@@ -48,7 +48,8 @@ Status SimScheduler::BeginRun() {
                                      .term = options_.term,
                                      .generation = generation,
                                      .checkpoint = std::move(start.checkpoint),
-                                     .run = generation.value()},
+                                     .run = generation.value(),
+                                     .may_return = options_.returns},
                environment, world().Now());
   return OkStatus();
 }
@@ -60,9 +61,39 @@ Status SimScheduler::Continue(scheduler::JobRecord record) {
   job_.emplace(scheduler::JobOptions{.job = options_.job,
                                      .term = options_.term,
                                      .generation = options_.disk.generation,
-                                     .checkpoint = std::move(start.checkpoint)},
+                                     .checkpoint = std::move(start.checkpoint),
+                                     .may_return = options_.returns},
                environment, std::move(record), world().Now());
   return OkStatus();
+}
+
+// As the real scheduler: its record is on the disk before anybody hears of it.
+void SimScheduler::BeginAgainIfNeeded() {
+  std::optional<scheduler::Job::Beginning> again = job_->TakeBeginning();
+  if (!again.has_value()) return;
+  const TimePoint now = world().Now();
+  std::vector<scheduler::Outgoing> told = job_->TakeOutgoing();
+  ++beginnings_;
+  const Duration age = job_->AgeAt(now);
+  Result<scheduler::StartPoint> start =
+      scheduler::StartOfRun(options_.job, std::move(again->checkpoint));
+  DT_CHECK(start.ok());
+  Result<scheduler::CheckpointStore> opened = scheduler::CheckpointStore::Open(start->checkpoints);
+  DT_CHECK(opened.ok());
+  checkpoints_ = *std::move(opened);
+  JobEnvironment& environment = *this;
+  job_.emplace(scheduler::JobOptions{.job = options_.job,
+                                     .term = options_.term,
+                                     .generation = options_.disk.generation,
+                                     .checkpoint = std::move(start->checkpoint),
+                                     .age = age,
+                                     .may_return = true},
+               environment, std::move(again->record), now);
+  options_.disk.record = scheduler::EncodeJobRecord(job_->record());
+  if (dies_sending_) told.resize(world().Below(told.size() + 1));
+  for (const scheduler::Outgoing& out : told) router_.Send(now, out.to, out.message);
+  if (dies_sending_) return Kill();
+  for (const JoinMessage& join : again->joins) job_->On(now, join.incarnation, join);
 }
 
 void SimScheduler::OnMessage(const Frames& message) {
@@ -73,6 +104,8 @@ void SimScheduler::OnMessage(const Frames& message) {
   const std::string peer = AddressOf(packet->session);
   for (auto& arrived : router_.OnPacket(now, peer, *std::move(packet))) {
     job_->On(now, arrived.from, std::move(arrived.message));
+    BeginAgainIfNeeded();
+    if (!alive()) return;
   }
   SendAll();
 }
@@ -91,6 +124,8 @@ void SimScheduler::SendAll() {
 void SimScheduler::Tick() {
   const TimePoint now = world().Now();
   job_->Tick(now);
+  BeginAgainIfNeeded();
+  if (!alive()) return;
   SendAll();
   if (!alive()) return;
   router_.Tick(now);
@@ -125,7 +160,8 @@ void SimScheduler::RequestStop() {
 // ------------------------------------------------------------ what the job asks for
 
 void SimScheduler::StartPlanning(const scheduler::PlanInput&) {
-  Later(world().UpTo(kPlanningMax), [this] {
+  Later(world().UpTo(kPlanningMax), [this, beginnings = beginnings_] {
+    if (beginnings != beginnings_) return;
     job_->On(world().Now(), scheduler::PlanMade{options_.plan});
     SendAll();
   });

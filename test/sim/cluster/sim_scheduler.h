@@ -7,6 +7,7 @@
 #include "scheduler/checkpoint/checkpoint_store.h"
 #include "scheduler/job/job.h"
 #include "scheduler/service/session_router.h"
+#include "scheduler/service/start_point.h"
 #include "test/sim/cluster/process.h"
 
 namespace dt::sim {
@@ -23,7 +24,8 @@ class SimScheduler : public Process, private scheduler::JobEnvironment {
     const scheduler::MadePlan& plan;  // What planning comes to.
     Term term;
     Disk& disk;
-    bool resume = false;  // From the newest complete checkpoint, if there is one.
+    bool resume = false;   // From the newest complete checkpoint, if there is one.
+    bool returns = false;  // The job may return to a checkpoint: processes can join again.
   };
   // If the disk has a record, goes on where it ends.
   SimScheduler(World& world, Wires& wires, Node node, Options options);
@@ -49,6 +51,7 @@ class SimScheduler : public Process, private scheduler::JobEnvironment {
   Status Open();
   Status BeginRun();
   Status Continue(scheduler::JobRecord record);
+  void BeginAgainIfNeeded();
   void OnMessage(const Frames& message);
   void Tick();
   void SendAll();
@@ -58,11 +61,16 @@ class SimScheduler : public Process, private scheduler::JobEnvironment {
   Result<std::string> CommitCheckpoint(const scheduler::Manifest& manifest, bool best) override;
   Result<std::string> FindCheckpoint(Step step) override { return checkpoints_->Find(step); }
   Status KeepGeneration(Generation generation) override;
+  Result<std::optional<scheduler::JobOptions::Checkpoint>> CheckpointToReturnTo(
+      const std::string& last, const std::set<std::string>& damaged) override {
+    return scheduler::CheckpointToReturnTo(options_.job, last, damaged);
+  }
 
   const Options options_;
   scheduler::SessionRouter router_;
   std::optional<scheduler::CheckpointStore> checkpoints_;
   std::optional<scheduler::Job> job_;
+  uint64_t beginnings_ = 0;  // Of the job, from checkpoints.
   std::optional<TimePoint> ended_;
   bool dies_sending_ = false, dies_committing_ = false, killed_ = false;
 };

@@ -219,9 +219,11 @@ void SimServer::Tick() {
   wires().Forget(AddressOf(incarnation()));
   for (const Executor& executor : executors_) wires().Forget(executor.endpoint);
   if (!told) return Kill();
+  const bool again = link_->end_status().code() == StatusCode::kAborted;
   if (keeper_.has_value()) keeper_->Remove();
   keeper_.reset();
   End();
+  if (again) JoinAgain();
 }
 
 // ------------------------------------------------------------ executors

@@ -194,7 +194,8 @@ void SimWorker::Tick() {
   if (thread_ == nullptr ? core_.ended() : thread_->ended()) {
     wires().Forget(AddressOf(incarnation()));
     options_.meshes.Break(node());
-    return End();
+    End();
+    return core_.end_status().code() == StatusCode::kAborted ? JoinAgain() : void();
   }
   Later(kTick, [this] { Tick(); });
 }

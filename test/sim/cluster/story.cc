@@ -39,17 +39,24 @@ std::optional<Ending> Story::Tell(const Misfortunes& misfortunes) {
   World& world = cluster_->world();
   const TimePoint all_well = world.Now() + misfortunes.lasting;
   cluster_->wires().Misbehave(misfortunes.network);
+  if (misfortunes.kill_and_start > 0) cluster_->SetReturns();
   cluster_->Start(false);
   Check();
   const TimePoint deadline = all_well + kEndsWithin;
   bool healed = false;
   while (world.Now() < deadline) {
-    if (cluster_->RunUntil(kMoment, [&] { return cluster_->AllEnded(); }) && !RestartIfEnded()) {
+    // Where others come in the places of those that are killed, the job goes on without its user.
+    const auto over = [&] {
+      const bool ended = cluster_->scheduler().job().phase() == scheduler::JobPhase::kEnded;
+      return cluster_->AllEnded() && (ended || misfortunes.kill_and_start == 0);
+    };
+    if (cluster_->RunUntil(kMoment, over) && !RestartIfEnded()) {
       told_ = true;
       CountRecoveries();
       return EndingNow();
     }
     if (testing::Test::HasFailure() || ended_badly_) return std::nullopt;
+    if (misfortunes.kill_and_start > 0) Supervise();
     if (world.Now() < all_well) {
       Befall(misfortunes);
     } else if (!std::exchange(healed, true)) {
@@ -95,6 +102,7 @@ void Story::CountRecoveries() {
       tally_.newcomers += static_cast<uint32_t>(NewcomersOf(event));
     }
     if (event.kind == "shards_moved") ++tally_.moves;
+    if (event.kind == "returned") ++tally_.returns;
     if (event.kind == "best_lost") ++tally_.best_lost;
   }
   for (const scheduler::GoneProcess& gone : cluster_->scheduler().job().record().gone) {
@@ -183,7 +191,7 @@ Story::Tally& Story::Tally::operator+=(const Tally& other) {
   pauses += other.pauses, cuts += other.cuts, kills += other.kills, stops += other.stops;
   changes += other.changes, moves += other.moves, full_disks += other.full_disks,
       restarts += other.restarts, recoveries += other.recoveries;
-  views += other.views, newcomers += other.newcomers;
+  views += other.views, newcomers += other.newcomers, returns += other.returns;
   successions += other.successions, removals += other.removals, givers += other.givers;
   quick += other.quick, suspects += other.suspects, best_lost += other.best_lost;
   return *this;

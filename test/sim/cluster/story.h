@@ -19,6 +19,7 @@ struct Misfortunes {
   // The chance of each in a tenth of a second.
   double pause = 0, cut = 0;
   double kill = 0;            // Of any process: the job ends, and goes on from a checkpoint.
+  double kill_and_start = 0;  // Of any process, often several; another comes, the job begins again.
   double kill_server = 0;     // It comes back with its log, or the job goes on without it.
   double kill_scheduler = 0;  // Another one goes on from what is on its disk.
   double hang_server = 0;     // One of its executors.
@@ -59,7 +60,8 @@ class Story {
   const std::string& text() const { return text_; }
   struct Tally {
     uint32_t pauses = 0, cuts = 0, kills = 0, stops = 0, full_disks = 0;
-    uint32_t restarts = 0;     // Of the job, from a checkpoint or the beginning.
+    uint32_t restarts = 0;     // Of the job, from a checkpoint or the beginning, by its user.
+    uint32_t returns = 0;      // By itself.
     uint32_t recoveries = 0;   // Servers that came back with their logs.
     uint32_t changes = 0;      // Servers that were added or drained, workers added or released.
     uint32_t moves = 0;        // Servers whose number of shards has changed.
@@ -87,6 +89,8 @@ class Story {
   void FailServer(uint32_t index);
   void StartInItsPlace(uint32_t index, const SimServer* former);
   void KillScheduler();
+  void KillAndStart();
+  void Supervise();
   void ChangeServers(const Misfortunes& misfortunes);
   Node AnyNode() { return static_cast<Node>(cluster_->world().Below(cluster_->nodes())); }
   void Note(const std::string& what);
@@ -105,6 +109,7 @@ class Story {
   bool ended_badly_ = false;  // Not by what befell it.
   std::set<Incarnation> givers_;
   std::set<const SimWorker*> lost_;
+  std::set<const Process*> supervised_;         // They have ended, and others come in their places.
   std::map<Incarnation, TimePoint> restarted_;  // Killed then, and not noticed yet.
   std::map<std::tuple<uint64_t, uint64_t, ShardId>, Step> clocks_;
 };

@@ -84,7 +84,7 @@ TEST_F(ServerRecoveryTest, AServerIsWaitedForAndThenLost) {
   OthersLive(At(7), logged_);
   const auto loss = recovery_.CheckLeases(At(7));
   ASSERT_TRUE(loss.has_value());
-  EXPECT_TRUE(loss->may_return);
+  EXPECT_EQ(loss->fate, ServerRecovery::Fate::kSilent);
   recovery_.SetAway(At(7), logged_, loss->how);
   EXPECT_FALSE(recovery_.CheckLeases(At(7)).has_value());
   EXPECT_TRUE(recovery_.IsGone(logged_.id));
@@ -95,7 +95,7 @@ TEST_F(ServerRecoveryTest, AServerIsWaitedForAndThenLost) {
   const auto end = recovery_.CheckLeases(At(68));
   ASSERT_TRUE(end.has_value());
   EXPECT_EQ(end->id, logged_.id);
-  EXPECT_FALSE(end->may_return);
+  EXPECT_EQ(end->fate, ServerRecovery::Fate::kUseless);
 }
 
 TEST_F(ServerRecoveryTest, OneThatWasOnlySilentHasRecoveredWhenItIsHeardOf) {
