@@ -122,6 +122,9 @@ void PrintStatus(const Json& status) {
   Print("job {}: {}, epoch {:.0f} of {:.0f}, step {:.0f} of {:.0f}\n", TextOf(status, "job", "?"),
         TextOf(status, "phase", "?"), NumberOf(status, "epoch"), NumberOf(status, "epochs"),
         NumberOf(status, "step"), NumberOf(status, "steps"));
+  for (const Json& what : MemberOf(status, "recovers")) {
+    if (what.is_string()) Print("  {}\n", what.get<std::string>());
+  }
   const std::string figures = FiguresOf(status);
   if (!figures.empty()) Print("  {}\n", figures);
   const Json& history = MemberOf(status, "history");

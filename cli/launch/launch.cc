@@ -2,10 +2,9 @@
 //
 // Starts the scheduler, reads its address from run.json, starts servers and workers, and waits. It
 // reports each ended process to the scheduler at once. Restarts processes that are killed, as often
-// as cluster.restarts allows; then it lets servers go whose shards others hold, too, and workers
-// whose values others have. Starts more when `dovetail scale` asks for them, which run.json says. The
-// scheduler ends the job; if the scheduler itself is lost, this process ends the job. All processes
-// are stopped before it returns.
+// as cluster.restarts allows; then it lets those go that the job may go on without. Starts more
+// when `dovetail scale` asks for them, which run.json says. The scheduler ends the job; if the
+// scheduler itself is lost, this process ends the job. All processes are stopped before it returns.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>

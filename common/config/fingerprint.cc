@@ -259,8 +259,6 @@ constexpr Fact<JobConfig> kJobFacts[] = {
     {"parallel.optimizer", "threshold",
      Member<&JobConfig::parallel, &ParallelConfig::optimizer, &ShardConfig::threshold_bytes>},
     {"parallel", "fallback", Member<&JobConfig::parallel, &ParallelConfig::fall_back_to_cpu>},
-    {"cluster", "servers", kCluster<&ClusterConfig::servers>},
-    {"cluster", "workers", kCluster<&ClusterConfig::workers>},
     {"cluster", "replicas", kCluster<&ClusterConfig::replicas>},
     {"cluster", "shards", kCluster<&ClusterConfig::shards>},
     {"cluster", "lease", kCluster<&ClusterConfig::lease>},

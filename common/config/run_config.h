@@ -68,7 +68,8 @@ struct ClusterConfig {
   Duration lease = std::chrono::seconds(3);
   Duration scheduler_outage = std::chrono::seconds(60);
   Duration wait_for_server = std::chrono::seconds(60);
-  // How often `launch` restarts the scheduler and servers that keep a log, in total.
+  // How often `launch` restarts processes in total, and how often in a row the job returns to a
+  // checkpoint.
   uint32_t restarts = 3;
   // Limit for all processes to join and read their data.
   Duration start_timeout = std::chrono::seconds(300);

@@ -50,6 +50,8 @@ class WorkerViews {
   // Nothing is expected of this server any more.
   void OnServerGone(ProcessId server) { record().missing.erase(server); }
   bool forming() const { return job_.record.views.forming; }
+  // When the workers began to change; empty if they do not.
+  std::optional<TimePoint> since() const { return since_; }
   // If all have reported, begins the view: sends it, and the orders that are out, to its workers.
   // Errors: Unavailable, if no worker is left that has the values.
   Status Settle(TimePoint now);

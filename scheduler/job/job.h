@@ -73,6 +73,8 @@ class Job {
   // Time since this scheduler's start.
   double SecondsAt(TimePoint now) const { return SecondsBetween(begin_, now); }
   Duration AgeAt(TimePoint now) const { return now - begin_; }
+  // When this object was made: after a return, its beginning.
+  TimePoint began() const { return began_; }
   // For display; empty until the plan is made.
   const std::optional<Plan>& plan() const { return start_.plan(); }
   // Set once the run has begun; only one of the two is.

@@ -73,7 +73,8 @@ function showState(job) {
   const parts = live
     ? [job.epochs ? `epoch ${number(job.epoch)} of ${number(job.epochs)}` : '',
       job.steps ? `step ${number(job.step)} of ${number(job.steps)}` : '',
-      isNumber(job.seconds) ? `${duration(job.seconds)} since the start` : '', job.places]
+      isNumber(job.seconds) ? `${duration(job.seconds)} since the start` : '', job.places,
+      ...(job.recovers || [])]
     : job.steps ? [counted(job.epochs, 'epoch'), counted(job.steps, 'step'), counted(job.samples, 'sample'),
       `${duration(job.seconds)} of training`] : ['nothing was trained'];
   at('summary').textContent = parts.filter(part => part).join(' · ');

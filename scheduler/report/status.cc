@@ -123,6 +123,7 @@ std::string StatusJson(const JobStatus& s) {
                      {"places", s.places},
                      {"checkpoint", s.checkpoint.empty() ? Json(nullptr) : Json(s.checkpoint)},
                      {"malformed", s.malformed},
+                     {"recovers", s.recovers},
                      {"processes", std::move(processes)},
                      {"shards", ShardsJson(s.shards)},
                      {"tables", TablesJson(s)},

@@ -1,6 +1,7 @@
 #include "scheduler/report/status_of.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 #include <span>
@@ -187,6 +188,52 @@ void AddTraining(const TrainingRun& training, JobStatus& to) {
   to.curve = schedule.state().curve;
 }
 
+std::string UntilText(TimePoint since, TimePoint now, Duration at_most) {
+  const double all = std::chrono::duration<double>(at_most).count();
+  const double passed = SecondsBetween(since, now);
+  return fmt::format("for {:.0f} s, {:.0f} s more at most", passed, std::max(0.0, all - passed));
+}
+
+std::string ReturnText(const Job& job, TimePoint now) {
+  const ReturnsRecord& returns = job.record().returns;
+  std::string text = fmt::format("the job begins again {}: {}",
+                                 job.record().resumed_from.empty()
+                                     ? std::string("at step 0")
+                                     : "from " + WithWrittenPaths(job.record().resumed_from),
+                                 returns.why);
+  if (job.phase() != JobPhase::kGathering) return text;
+  return fmt::format("{}; {} have joined again, others are waited for {}", text,
+                     job.membership().Present(),
+                     UntilText(job.began(), now, job.config().cluster.wait_for_server));
+}
+
+std::string ViewText(const Job& job, TimePoint now) {
+  std::string missing;
+  for (const ProcessId id : job.record().views.missing) {
+    const Member* const member = job.membership().Find(id);
+    if (member == nullptr) continue;
+    missing += (missing.empty() ? "" : ", ") + member->Name();
+  }
+  return fmt::format("the workers change for {:.1f} s; {} still to answer",
+                     SecondsBetween(job.views().since().value_or(now), now),
+                     missing.empty() ? "nobody has" : missing + " have");
+}
+
+std::vector<std::string> RecoveryOf(const Job& job, TimePoint now) {
+  std::vector<std::string> all;
+  if (job.record().returns.count > 0 && job.phase() < JobPhase::kRunning) {
+    all.push_back(ReturnText(job, now));
+  }
+  for (const Member& member : job.membership().members()) {
+    const std::optional<TimePoint>& away = job.membership().presence(member.id).away_since;
+    if (!away.has_value()) continue;
+    all.push_back(fmt::format("{} is waited for {}", member.Name(),
+                              UntilText(*away, now, job.config().cluster.wait_for_server)));
+  }
+  if (job.views().forming()) all.push_back(ViewText(job, now));
+  return all;
+}
+
 }  // namespace
 
 JobStatus StatusOf(const Job& job, TimePoint now) {
@@ -199,6 +246,7 @@ JobStatus StatusOf(const Job& job, TimePoint now) {
   status.seconds = job.SecondsAt(now);
   for (const LossConfig& loss : job.config().model.losses) status.losses.push_back(loss.name);
   if (job.phase() == JobPhase::kEnded) status.outcome = job.outcome();
+  status.recovers = RecoveryOf(job, now);
   for (const Member& m : job.membership().members()) {
     status.processes.push_back(ProcessOf(m, job, now));
   }

@@ -20,8 +20,8 @@ struct FoundRun {
 // Binds the socket: to the address of the unfinished run, if `listen` allows it and it is free,
 // because processes that have not joined yet may know that address; otherwise to `listen`. The run
 // goes on if a member speaks at its address within a lease, or if its scheduler was killed just now
-// (`follows_killed`): should all its members be lost, too, it returns to its last checkpoint; and it
-// may have ended, and only its result is not written.
+// (`follows_killed`): should all members be lost, too, it returns to its last checkpoint; or it has
+// ended, and only its result is not written.
 // Errors: DataLoss (damaged record), Unavailable (port in use).
 Result<FoundRun> BindAndFindRun(const JobConfig& job, Network& network, const std::string& listen,
                                 bool follows_killed, RunStore& runs);

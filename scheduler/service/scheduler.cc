@@ -152,28 +152,20 @@ class SchedulerImpl : public Scheduler {
   }
 
   Status BeginAgain(TimePoint now, Job::Beginning& again) {
-    const std::unique_ptr<DiskEnvironment> former = std::move(environment_);
-    const Generation generation = again.record.generation;
-    StartPoint start{.checkpoint = {}, .checkpoints = {}};
-    Status ready = OkStatus();
-    if (Result<StartPoint> found = StartOfRun(options_.job, std::move(again.checkpoint));
-        found.ok()) {
-      start = *std::move(found);
-    } else {
-      ready = found.status();
-    }
-    const Status opened = OpenEnvironment(start.checkpoints);
-    DT_CHECK_MSG(opened.ok(), "{}", ToText(opened));
+    std::unique_ptr<DiskEnvironment> former = std::move(environment_);
+    Result<StartPoint> start = StartOfRun(options_.job, std::move(again.checkpoint));
+    const Status opened = start.ok() ? OpenEnvironment(start->checkpoints) : start.status();
+    if (!opened.ok()) environment_ = std::move(former);
     runs_->BeginAgain();
     MakeJob({.job = options_.job,
              .goal = options_.goal,
              .term = runs_->term(),
-             .generation = generation,
-             .checkpoint = std::move(start.checkpoint),
+             .generation = again.record.generation,
+             .checkpoint = start.ok() ? std::move(start->checkpoint) : std::nullopt,
              .age = job_->AgeAt(now),
              .may_return = true},
             std::move(again.record));
-    DT_TRY_STATUS(ready);
+    DT_TRY_STATUS(opened);
     return KeepRecord();
   }
 

@@ -35,8 +35,11 @@ class Faults : public ::testing::Test {
                                                    .workers = 2,
                                                    .more = "checkpoint: {every: 50, keep: 2}"});
     job_ = job;
-    Arguments arguments = {"launch",   job,     "--set", mark_, "--set", "cluster.lease=60s",
-                           "--result", "r.json"};
+    Arguments arguments = {"launch",   job,
+                           "--set",    mark_,
+                           "--set",    "cluster.lease=60s",
+                           "--result", "r.json",
+                           "--set",    "cluster.restarts=0"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     program_ = std::make_unique<Program>(folder_.path(), arguments);
     ASSERT_TRUE(Eventually(seconds(30), [&] {

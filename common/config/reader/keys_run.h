@@ -133,8 +133,10 @@ inline constexpr KeySpec kRunKeys[] = {
      "How they are cut: for each input the parts of each dimension, [[2, 4], [4, 1]]."},
     {"parallel.cut", "out", kFree, kRun, "", 0, 0, "as the strategy leaves it", "",
      "How their outputs are cut."},
-    {"cluster", "servers", kUint, kRun, "", 1, 4096, "1", "", "Server processes."},
-    {"cluster", "workers", kUint, kRun, "", 1, 4096, "1", "", "Worker processes."},
+    {"cluster", "servers", kUint, kNobody, "", 1, 4096, "1", "",
+     "Server processes that the job begins with."},
+    {"cluster", "workers", kUint, kNobody, "", 1, 4096, "1", "",
+     "Worker processes that the job begins with."},
     {"cluster", "replicas", kUint, kRun, "", 1, 16, "1", "",
      "Servers that hold each shard. With 2 or more, training goes on when a server is lost."},
     {"cluster", "move_rate", kSize, kNobody, "", 0, 0, "16MiB", "",
@@ -151,13 +153,13 @@ inline constexpr KeySpec kRunKeys[] = {
     {"cluster", "lease", kDuration, kRun, "", 0.1, 3600, "3s", "",
      "A process silent for so long is taken as lost."},
     {"cluster", "restarts", kUint, kNobody, "", 0, 1000000, "3", "",
-     "How often launch starts a process again that was killed: the scheduler, servers where "
-     "checkpoint.durability is log or cluster.replicas above 1, workers that others can do "
-     "without."},
+     "How often launch starts a process again that was killed, and how often in a row the job "
+     "returns to its last checkpoint."},
     {"cluster", "scheduler_outage", kDuration, kRun, "", 0.1, 86400, "60s", "",
      "How long processes go on without a scheduler."},
     {"cluster", "wait_for_server", kDuration, kRun, "", 0.1, 86400, "60s", "",
-     "How long the job waits for a lost server to come back (durability: log)."},
+     "How long the job waits for lost processes to come back: a server with its log, or all when "
+     "it returns to a checkpoint."},
     {"cluster", "start_timeout", kDuration, kNobody, "", 0.1, 86400, "5m", "",
      "For all processes to join and read their data."},
     {"cluster", "store", kChoice, kRun, "rocksdb|memory", 0, 0, "rocksdb", "rocksdb",

@@ -213,6 +213,7 @@ TEST_F(LaunchTest, TheAddressOfAnEarlierSchedulerIsNotTaken) {
 }
 
 TEST_F(LaunchTest, ALostProcessIsToldToTheSchedulerWhoseErrorIsTheJobs) {
+  line_.overrides = {"cluster.restarts=0"};
   const Json lost = Json::array({{{"kind", "worker_lost"}, {"id", 2}}});
   const End end =
       Launch({{"scheduler", {"serve", "hear heard", Failed("worker 2 is lost", lost), "exit 1"}},

@@ -96,13 +96,14 @@ TEST_F(FindRunTest, DoesNotWaitForARunThatNobodyHadJoined) {
   EXPECT_EQ(found->socket->endpoint(), kAddress);
 }
 
-TEST_F(FindRunTest, GoesOnWithARunThatHadEndedOnlyIfItsSchedulerWasKilledJustNow) {
+// Its processes may have been killed together with it, and it returns to its last checkpoint.
+TEST_F(FindRunTest, GoesOnWithTheRunOfASchedulerThatWasKilledJustNow) {
   LeaveRun(Ours(), {77}, JobPhase::kEnded);
   job_.cluster.lease = milliseconds(100);
   EXPECT_TRUE(BindAndFindRun(job_, *network_, kListen, true, *runs_)->run.has_value());
   EXPECT_FALSE(BindAndFindRun(job_, *network_, kListen, false, *runs_)->run.has_value());
   LeaveRun(Ours());
-  EXPECT_FALSE(BindAndFindRun(job_, *network_, kListen, true, *runs_)->run.has_value());
+  EXPECT_TRUE(BindAndFindRun(job_, *network_, kListen, true, *runs_)->run.has_value());
 }
 
 TEST_F(FindRunTest, BeginsAnotherWhenTheRunIsOfAnotherJobBuildOrAddress) {

@@ -1,0 +1,182 @@
+// Goal: whatever befalls the processes of a job, one after the other, every sample is trained once
+// in every epoch, a synchronous job ends with the bits of an undisturbed one, and nothing waits
+// longer than its deadlines. Method: real processes under `launch`, killed and paused in any role;
+// a table that counts how often each sample was trained.
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+#include <signal.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "common/base/clock.h"
+#include "test/e2e/launched_job.h"
+#include "test/support/http_get.h"
+
+namespace dt::test {
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr uint32_t kSamples = 6000, kBatch = 60;
+constexpr milliseconds kNoticed(300);  // Until the job notices that a process was killed.
+constexpr uint64_t kFirstSampleKey = 1000;
+// A row of `counts` moves by kCount with every update: labels are 0, so that all gradients have one
+// sign, and they are cut to kGradient.
+constexpr double kCount = 1.0 / (1 << 20), kGradient = 1.0 / (1 << 16);
+
+struct Course {
+  const char* name;
+  const char* staleness;
+  int faults = 5;
+  int epochs = 25;
+};
+
+class Misfortunes : public LaunchedJob, public ::testing::WithParamInterface<Course> {
+ protected:
+  void WriteCountingJob() {
+    std::string rows;
+    for (uint32_t row = 0; row < kSamples; ++row) {
+      rows += fmt::format("0 {}:1 {}:1 {}:1\n", row * 7 % 13, 100 + row * 11 % 29,
+                          kFirstSampleKey + row);
+    }
+    folder_.Write("train.libsvm", rows);
+    const bool synchronous = std::string_view(GetParam().staleness) == "0";
+    job_ = folder_.Write("counting.yaml", fmt::format(R"(job: counting
+data: {{format: libsvm, train: [train.libsvm]}}
+model:
+  tables:
+    deep: {{dim: 4, optimizer: {{name: adam, lr: 0.0001}}}}
+    counts: {{dim: 1, init: zeros, clip_row_norm: {}, optimizer: {{name: sgd, lr: {}}}}}
+  graph:
+    - {{name: e, op: lookup, table: deep, inputs: [features]}}
+    - {{name: first, op: linear, table: counts, inputs: [features]}}
+    - {{name: second, op: mlp, inputs: [e], units: [8, 1]}}
+    - {{name: logit, op: sum, inputs: [first, second]}}
+  loss: [{{type: binary_cross_entropy, input: logit, label: label}}]
+optimizer: {{name: adam, lr: 0.0001}}
+train: {{batch_size: {}, slices: {}, epochs: {}, staleness: {}}}
+cluster: {{servers: 3, replicas: 2, workers: 3, shards: 16, lease: 1s, restarts: 100000}}
+checkpoint: {{every: 100}}
+)",
+                                                      kGradient, kCount / kGradient, kBatch,
+                                                      synchronous ? "6" : "auto", GetParam().epochs,
+                                                      GetParam().staleness));
+  }
+
+  // Steps that are done; nothing while no scheduler answers.
+  std::optional<uint64_t> Steps() const {
+    const std::string page = TextAt(folder_, "runs/" + name_ + "/run.json", "/http");
+    const HttpAnswer answer = HttpGet(page + "status");
+    if (answer.status != 200) return std::nullopt;
+    const Json status = Json::parse(answer.body, nullptr, false);
+    if (!status.is_object() || status["phase"] != "running") return std::nullopt;
+    return status["step"].get<uint64_t>();
+  }
+  // Waits until the job trains: it has done steps while this looked on.
+  bool GoesOn() {
+    std::optional<uint64_t> before;
+    return Eventually(seconds(60), [&] {
+      if (launch_->HasEnded()) return true;
+      const std::optional<uint64_t> now = Steps();
+      if (now.has_value() && before.has_value() && *now > *before + 5) return true;
+      if (now.has_value() && (!before.has_value() || *now < *before)) before = now;
+      return false;
+    });
+  }
+  // Something befalls a process.
+  void Befall() {
+    const char* const roles[] = {"server", "server", "worker", "worker", "scheduler"};
+    const std::string role = roles[random_() % 5];
+    const std::vector<pid_t> found = ProcessesWith(mark_, role);
+    if (found.empty()) return;
+    const pid_t pid = found[random_() % found.size()];
+    if (random_() % 3 > 0) {
+      text_ += "kill " + role + "; ";
+      kill(pid, SIGKILL);
+      Eventually(kNoticed, [] { return false; });
+      return;
+    }
+    const milliseconds pause(100 + random_() % 3000);
+    text_ += fmt::format("pause {} {} ms; ", role, pause.count());
+    kill(pid, SIGSTOP);
+    Eventually(pause, [] { return false; });
+    kill(pid, SIGCONT);
+  }
+
+  // How often each key was counted.
+  std::map<uint64_t, long> Counts() const {
+    const ProgramEnd exported =
+        RunProgram(folder_.path(), {"export", CheckpointsOf(folder_, name_).back(), "--format",
+                                    "safetensors", "--table", "counts", "--out", "counts.st"});
+    EXPECT_EQ(exported.exit_code, 0) << exported.output;
+    const std::string bytes = folder_.Read("counts.st");
+    uint64_t head = 0;
+    std::memcpy(&head, bytes.data(), sizeof(head));
+    const Json header = Json::parse(bytes.substr(sizeof(head), head));
+    const auto at = [&](const char* what) {
+      const uint64_t offset = header[what]["data_offsets"][0].get<uint64_t>();
+      return bytes.data() + sizeof(head) + head + offset;
+    };
+    std::map<uint64_t, long> counts;
+    const auto rows = header["table.counts.keys"]["shape"][0].get<size_t>();
+    for (size_t row = 0; row < rows; ++row) {
+      uint64_t key = 0;
+      float value = 0;
+      std::memcpy(&key, at("table.counts.keys") + row * sizeof(key), sizeof(key));
+      std::memcpy(&value, at("table.counts.values") + row * sizeof(value), sizeof(value));
+      counts[key] = std::lround(-double{value} / kCount);
+    }
+    return counts;
+  }
+
+  std::mt19937 random_{static_cast<uint32_t>(GetParam().faults) + GetParam().staleness[0]};
+  std::string text_;  // What befell the job.
+};
+
+TEST_P(Misfortunes, LoseNothing) {
+  const Course course = GetParam();
+  WriteCountingJob();
+  Launch(course.name);
+  int faults = 0;
+  double longest = 0;
+  for (; faults < course.faults; ++faults) {
+    const TimePoint begun = SystemClock().Now();
+    ASSERT_TRUE(GoesOn()) << text_ << launch_->Output();
+    longest = std::max(longest, SecondsBetween(begun, SystemClock().Now()));
+    if (launch_->HasEnded()) break;
+    Befall();
+  }
+  const ProgramEnd end = launch_->Wait(seconds(300));
+  ASSERT_EQ(end.exit_code, 0) << text_ << end.output;
+  EXPECT_EQ(faults, course.faults) << "the job was too short";
+  std::printf("%d faults, %zu returns to checkpoints, at most %.1f s to the next steps: %s\n",
+              faults, EventsOf("returned"), longest, text_.c_str());
+  const std::map<uint64_t, long> counts = Counts();
+  for (uint64_t key = kFirstSampleKey; key < kFirstSampleKey + kSamples; ++key) {
+    const auto found = counts.find(key);
+    ASSERT_EQ(found == counts.end() ? 0 : found->second, course.epochs) << key << ": " << text_;
+  }
+  if (std::string_view(course.staleness) != "0") return;
+  EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed());
+}
+
+std::string NameOfCourse(const ::testing::TestParamInfo<Course>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Five, Misfortunes,
+                         ::testing::Values(Course{"synchronous", "0"}, Course{"bounded", "2"},
+                                           Course{"unbounded", "unbounded"}),
+                         NameOfCourse);
+INSTANTIATE_TEST_SUITE_P(Hundred, Misfortunes,
+                         ::testing::Values(Course{"synchronous", "0", 100, 600},
+                                           Course{"bounded", "2", 50, 300},
+                                           Course{"unbounded", "unbounded", 50, 300}),
+                         NameOfCourse);
+
+}  // namespace
+}  // namespace dt::test
