@@ -155,6 +155,7 @@ void Job::BeginRun(TimePoint now) {
     return;
   }
   record_.training = TrainingRun::Begin(options_, record_.data);
+  if (record_.returns.count > 0) record_.training->had_finished = false;  // This run trained.
   training_.emplace(context_, *record_.training, now);
 }
 

@@ -134,7 +134,7 @@ class Job {
   void BeginAgain(TimePoint now, const std::string& why,
                   std::vector<ReturnsRecord::Expected> expected);
   std::vector<ReturnsRecord::Expected> ExpectedWithout(const ServerRecovery::Loss& loss) const;
-  // While the job gathers again: the place of the member is free for another.
+  // While processes gather: the place of the member is free for another.
   bool Vacate(TimePoint now, const ServerRecovery::Loss& loss);
   void OnEndBeforeJoin(TimePoint now, const std::string& host, const ProcessEnd& end);
   // Whether the checkpoint that the job loads is damaged, by the error of a member: then the job

@@ -90,10 +90,11 @@ void Job::BeginAgain(TimePoint now, const std::string& why, std::vector<Expected
   beginning_ = Beginning{std::move(next), *std::move(to), recovery_.TakeSuccessors()};
 }
 
-// Others may take the place, those that the job waits for among them.
+// While processes gather, another may take the place of one that is lost.
 bool Job::Vacate(TimePoint now, const ServerRecovery::Loss& loss) {
-  if (phase() != JobPhase::kGathering || loss.fate == Fate::kEnded) return false;
-  if (record_.returns.count == 0 && loss.fate != Fate::kReplaced) return false;
+  if (phase() != JobPhase::kGathering || loss.fate == Fate::kEnded || !options_.may_return) {
+    return false;
+  }
   const Member& lost = *members_.Find(loss.id);
   const std::string why = fmt::format("{} {}", lost.Name(), loss.how);
   LogWarn("job.waits_for_another", {{"why", why}});

@@ -12,6 +12,8 @@ constexpr size_t kGuestsMax = 64;
 constexpr size_t kGuestPayloadMax = 64 << 10;
 constexpr size_t kGuestBytesMax = 64 << 20;     // Sum over all guests.
 constexpr Duration kForgetAfter = seconds(30);  // For guests.
+// For others. Should such a process speak again, it begins a new session.
+constexpr Duration kForgetJoinedAfter = seconds(600);
 constexpr Duration kWarnEvery = seconds(60);
 
 // Whether the sender exits after this message and reads nothing more.
@@ -151,7 +153,7 @@ void SessionRouter::Tick(TimePoint now) {
     for (Packet& packet : packets) Out(line.peer, std::move(packet));
   }
   std::erase_if(sessions_, [&](const auto& entry) {
-    return !entry.second.joined && now - entry.second.heard > kForgetAfter;
+    return now - entry.second.heard > (entry.second.joined ? kForgetJoinedAfter : kForgetAfter);
   });
 }
 

@@ -41,7 +41,7 @@ class SessionRouter {
   void Send(TimePoint now, Incarnation to, const ControlMessage& message);
   // The process has ended: nothing more is sent to it.
   void Forget(Incarnation ended) { sessions_.erase(ended.value()); }
-  // Resends, and forgets guests that have fallen silent.
+  // Resends, and forgets those that have fallen silent: guests soon, others after ten minutes.
   void Tick(TimePoint now);
 
   // Whether everything is acknowledged by all processes that joined and were heard after `since`.
