@@ -41,7 +41,8 @@ void SendStart(JobContext& job, const Member& to) {
   start.view.map = job.record.map;
   start.view.number = job.record.views.number;
   start.view.workers = job.record.views.workers;
-  if (to.role() == Role::kWorker) start.view.generation = job.record.generation;
+  // A server that goes on with a log has that of the log, and loads again what it had not loaded.
+  if (!to.returned) start.view.generation = job.record.generation;
   if (to.role() == Role::kServer) {
     start.plans.clear();
   } else if (start.plans.size() > 1) {

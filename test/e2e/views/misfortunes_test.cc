@@ -28,7 +28,7 @@ constexpr milliseconds kNoticed(300);  // Until the job notices that a process w
 constexpr uint64_t kFirstSampleKey = 1000;
 // A row of `counts` moves by kCount with every update: labels are 0, so that all gradients have one
 // sign, and they are cut to kGradient.
-constexpr double kCount = 1.0 / (1 << 20), kGradient = 1.0 / (1 << 16);
+constexpr double kCount = 1.0 / (1 << 20), kGradient = 1.0 / (1 << 30);
 
 struct Course {
   const char* name;
@@ -51,7 +51,7 @@ class Misfortunes : public LaunchedJob, public ::testing::WithParamInterface<Cou
 data: {{format: libsvm, train: [train.libsvm]}}
 model:
   tables:
-    deep: {{dim: 4, optimizer: {{name: adam, lr: 0.0001}}}}
+    deep: {{dim: 4, optimizer: {{name: adam, lr: 0.000001}}}}
     counts: {{dim: 1, init: zeros, clip_row_norm: {}, optimizer: {{name: sgd, lr: {}}}}}
   graph:
     - {{name: e, op: lookup, table: deep, inputs: [features]}}
@@ -59,7 +59,7 @@ model:
     - {{name: second, op: mlp, inputs: [e], units: [8, 1]}}
     - {{name: logit, op: sum, inputs: [first, second]}}
   loss: [{{type: binary_cross_entropy, input: logit, label: label}}]
-optimizer: {{name: adam, lr: 0.0001}}
+optimizer: {{name: adam, lr: 0.000001}}
 train: {{batch_size: {}, slices: {}, epochs: {}, staleness: {}}}
 cluster: {{servers: 3, replicas: 2, workers: 3, shards: 16, lease: 1s, restarts: 100000}}
 checkpoint: {{every: 100}}

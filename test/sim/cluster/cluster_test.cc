@@ -59,10 +59,10 @@ TEST(Cluster, KilledAndStoppedJobsGoOnFromTheirCheckpoints) {
   ExpectAtLeast(all.restarts, 0.8);
 }
 
-// Without their user.
+// Without their user. Of servers that join late, too, after a checkpoint was loaded.
 TEST(Cluster, JobsReturnToTheirLastCheckpointByThemselves) {
   for (const Mode mode : {Mode::kSynchronous, Mode::kBounded, Mode::kUnbounded, Mode::kLog,
-                          Mode::kChains, Mode::kTablesOnWorkers}) {
+                          Mode::kChains, Mode::kTablesOnWorkers, Mode::kBoundedChains}) {
     const Story::Tally all = TellAll(mode, {.network = kBadNetwork,
                                             .lasting = seconds(20),
                                             .pause = 0.02,
