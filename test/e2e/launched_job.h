@@ -20,7 +20,7 @@ class LaunchedJob : public ::testing::Test {
     std::vector<std::string> arguments = {"train",    job_,       "--set",
                                           "job=calm", "--result", "calm.json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    const ProgramEnd calm = RunProgram(folder_.path(), arguments);
+    const ProgramEnd calm = RunProgram(folder_.path(), arguments, std::chrono::seconds(250));
     EXPECT_EQ(calm.exit_code, 0) << calm.output;
     return ChecksumOf(folder_, "calm.json");
   }

@@ -173,9 +173,9 @@ INSTANTIATE_TEST_SUITE_P(Five, Misfortunes,
                                            Course{"unbounded", "unbounded"}),
                          NameOfCourse);
 INSTANTIATE_TEST_SUITE_P(Hundred, Misfortunes,
-                         ::testing::Values(Course{"synchronous", "0", 100, 600},
-                                           Course{"bounded", "2", 50, 300},
-                                           Course{"unbounded", "unbounded", 50, 300}),
+                         ::testing::Values(Course{"synchronous", "0", 100, 400},
+                                           Course{"bounded", "2", 50, 200},
+                                           Course{"unbounded", "unbounded", 50, 200}),
                          NameOfCourse);
 
 }  // namespace
