@@ -254,7 +254,7 @@ TEST_F(Teams, ACheckpointOfFourIsReadByOneThreeAndSix) {
 TEST_F(Teams, AKilledWorkerEndsTheJobInTimeAndIsNamed) {
   const std::string name = JobNameOfOurs("lost");
   const std::string mark = "job=" + name;
-  const Cluster four{1, 4, 1, {kCut4, "train.epochs=100000"}};
+  const Cluster four{1, 4, 1, {kCut4, "train.epochs=100000", "cluster.restarts=0"}};
   Program job(folder_.path(),
               With({"launch", job_, "--set", mark, "--result", name + ".json"}, four));
   ASSERT_TRUE(Eventually(seconds(40), [&] {

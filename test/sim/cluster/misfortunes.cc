@@ -64,7 +64,8 @@ void Story::Befall(const Misfortunes& misfortunes) {
     if (Process* const process = cluster_->process(node)) process->Kill();
     ++tally_.kills;
   }
-  if (world.Chance(misfortunes.kill_and_start)) KillAndStart();
+  // No draw where it cannot be: others' stories stay as they are.
+  if (misfortunes.kill_and_start > 0 && world.Chance(misfortunes.kill_and_start)) KillAndStart();
   if (world.Chance(misfortunes.stop) && cluster_->scheduler().alive()) {
     Note("the user stops the job");
     cluster_->scheduler().RequestStop();
