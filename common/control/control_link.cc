@@ -261,7 +261,7 @@ Status EndRole(ControlLink& link, const Status& worked, std::stop_token stop) {
   }
   link.Flush(kLastWords);
   if (worked.code() == StatusCode::kDataLoss && !stopped) {
-    // What is damaged may be the checkpoint: then the job returns to another, with this role.
+    // If the checkpoint is damaged, the job returns to another one, and this role takes part.
     PollUntil(SystemClock().Now() + kLastWords, kPoll, [&] { return link.ended(); });
     if (link.end_status().code() == StatusCode::kAborted) return link.end_status();
   }

@@ -21,7 +21,7 @@ namespace dt::scheduler {
 
 class ServerRecovery {
  public:
-  // What is known of a process that is lost.
+  // The scheduler knows this of a process that is lost.
   enum class Fate : uint8_t {
     kSilent,    // It may wake, and whoever looks after it may start another.
     kReplaced,  // It has ended, and another is started in its place.

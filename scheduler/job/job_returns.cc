@@ -108,7 +108,7 @@ bool Job::Vacate(TimePoint now, const ServerRecovery::Loss& loss) {
   return true;
 }
 
-// Of a process that the supervisor does not start again, nothing is expected any more.
+// The job no longer waits for a process that its supervisor does not start again.
 void Job::OnEndBeforeJoin(TimePoint now, const std::string& host, const ProcessEnd& end) {
   std::vector<Expected>& expected = record_.returns.expected;
   const auto found = std::ranges::find_if(

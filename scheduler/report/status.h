@@ -61,7 +61,8 @@ struct JobStatus {
   // Wall-clock times in seconds since 1970; set only by this run.
   std::optional<double> last_step_time, last_checkpoint_time;
   uint64_t malformed = 0;  // Number of malformed messages.
-  // What the job waits for before it can go on, since when and until when; empty while it goes on.
+  // Sentences that say which processes the job waits for before it can go on, since when and until
+  // when; empty while it goes on.
   std::vector<std::string> recovers;
   std::vector<Process> processes;
   std::optional<Shards> shards;                    // Empty before there is a map.

@@ -104,7 +104,7 @@ struct ReturnsRecord {
   };
   uint32_t count = 0;
   uint32_t in_a_row = 0;           // Since the last checkpoint was completed.
-  std::string why;                 // Of the last return; as in GoneProcess.
+  std::string why;                 // The reason for the last return, as in GoneProcess.
   std::vector<Expected> expected;  // After the last return.
   std::set<std::string> damaged;   // Checkpoints that turned out to be, when they were loaded.
   DT_FIELDS(count, in_a_row, why, expected, damaged)

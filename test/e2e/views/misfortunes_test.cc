@@ -136,7 +136,7 @@ checkpoint: {{every: 100}}
   }
 
   std::mt19937 random_{static_cast<uint32_t>(GetParam().faults) + GetParam().staleness[0]};
-  std::string text_;  // What befell the job.
+  std::string text_;  // The misfortunes so far, for people.
 };
 
 TEST_P(Misfortunes, LoseNothing) {

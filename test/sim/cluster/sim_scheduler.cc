@@ -67,7 +67,7 @@ Status SimScheduler::Continue(scheduler::JobRecord record) {
   return OkStatus();
 }
 
-// As the real scheduler: its record is on the disk before anybody hears of it.
+// The record is on the disk before any process hears of the return, as in the real scheduler.
 void SimScheduler::BeginAgainIfNeeded() {
   std::optional<scheduler::Job::Beginning> again = job_->TakeBeginning();
   if (!again.has_value()) return;

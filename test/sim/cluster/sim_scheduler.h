@@ -70,7 +70,7 @@ class SimScheduler : public Process, private scheduler::JobEnvironment {
   scheduler::SessionRouter router_;
   std::optional<scheduler::CheckpointStore> checkpoints_;
   std::optional<scheduler::Job> job_;
-  uint64_t beginnings_ = 0;  // Of the job, from checkpoints.
+  uint64_t beginnings_ = 0;  // Times that the job has returned.
   std::optional<TimePoint> ended_;
   bool dies_sending_ = false, dies_committing_ = false, killed_ = false;
 };

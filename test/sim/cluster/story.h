@@ -19,7 +19,7 @@ struct Misfortunes {
   // The chance of each in a tenth of a second.
   double pause = 0, cut = 0;
   double kill = 0;            // Of any process: the job ends, and goes on from a checkpoint.
-  double kill_and_start = 0;  // Of any process, often several; another comes, the job begins again.
+  double kill_and_start = 0;  // Some or all processes are killed, and others are started.
   double kill_server = 0;     // It comes back with its log, or the job goes on without it.
   double kill_scheduler = 0;  // Another one goes on from what is on its disk.
   double hang_server = 0;     // One of its executors.
@@ -60,8 +60,8 @@ class Story {
   const std::string& text() const { return text_; }
   struct Tally {
     uint32_t pauses = 0, cuts = 0, kills = 0, stops = 0, full_disks = 0;
-    uint32_t restarts = 0;     // Of the job, from a checkpoint or the beginning, by its user.
-    uint32_t returns = 0;      // By itself.
+    uint32_t restarts = 0;     // Times that the user started the job again.
+    uint32_t returns = 0;      // Times that the job returned by itself.
     uint32_t recoveries = 0;   // Servers that came back with their logs.
     uint32_t changes = 0;      // Servers that were added or drained, workers added or released.
     uint32_t moves = 0;        // Servers whose number of shards has changed.
