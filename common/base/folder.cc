@@ -25,4 +25,11 @@ std::vector<fs::path> ListFolderIfAny(const fs::path& folder) {
   return entries.ok() ? *std::move(entries) : std::vector<fs::path>();
 }
 
+std::error_code LinkOrCopy(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::create_hard_link(from, to, error);
+  if (error) fs::copy_file(from, to, error);
+  return error;
+}
+
 }  // namespace dt

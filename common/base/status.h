@@ -10,6 +10,7 @@
 //   Timeout      a deadline passed: handle it like Unavailable
 //   DataLoss     stored bytes are damaged: stop, name the file
 //   Cancelled    stopped on request
+//   Again        what was done up to here is given up: begin anew, from a checkpoint
 //   NotYet       valid, but its mechanism is not available yet                        (exit 2)
 //   Internal     the other side of a boundary broke its contract: a bug
 #pragma once
@@ -75,6 +76,7 @@ DT_STATUS_MAKER(Unavailable, StatusCode::kUnavailable)
 DT_STATUS_MAKER(Timeout, StatusCode::kDeadlineExceeded)
 DT_STATUS_MAKER(DataLoss, StatusCode::kDataLoss)
 DT_STATUS_MAKER(Cancelled, StatusCode::kCancelled)
+DT_STATUS_MAKER(Again, StatusCode::kAborted)
 DT_STATUS_MAKER(NotYet, StatusCode::kUnimplemented)
 DT_STATUS_MAKER(Internal, StatusCode::kInternal)
 #undef DT_STATUS_MAKER

@@ -4,16 +4,15 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
-#include <limits>
 
 #include <rocksdb/compaction_filter.h>
 #include <rocksdb/db.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/sst_file_writer.h>
-#include <rocksdb/utilities/checkpoint.h>
 
 #include "common/base/check.h"
 #include "common/base/mutex.h"
+#include "common/storage/rocksdb_checkpoint.h"
 #include "common/storage/rocksdb_rows_options.h"
 #include "common/storage/rocksdb_rows_parts.h"
 #include "common/storage/rocksdb_status.h"
@@ -244,13 +243,7 @@ Status RowsDb::merge_problem() const {
 }
 
 Status RowsDb::Checkpoint(const std::string& folder) {
-  rocksdb::Checkpoint* made = nullptr;
-  DT_TRY_STATUS(FromRocks(rocksdb::Checkpoint::Create(impl_->db.get(), &made), "checkpointing",
-                          impl_->folder));
-  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
-  // All records are in files, so a flush is not needed; it would wait for merges.
-  constexpr uint64_t kLogBytesToFlush = std::numeric_limits<uint64_t>::max();
-  return FromRocks(checkpoint->CreateCheckpoint(folder, kLogBytesToFlush), "writing", folder);
+  return FromRocks(CheckpointTo(folder, *impl_->db), "writing", folder);
 }
 
 void RowsDb::HoldMerges() {

@@ -98,8 +98,7 @@ bool Job::DismissIfGone(Incarnation from) {
     return true;
   }
   if (gone->joins_again) {
-    const Status again =
-        MakeStatus(StatusCode::kAborted, "the job returns to a checkpoint: " + gone->why);
+    const Status again = Again("the job returns to a checkpoint: {}", gone->why);
     out_.Send(from, StopMessage{again.code(), ProblemOf(again)});
     return true;
   }

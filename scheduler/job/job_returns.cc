@@ -70,8 +70,7 @@ void Job::BeginAgain(TimePoint now, const std::string& why, std::vector<Expected
   out_.AddEvent(now, "returns", {{"step", static_cast<int64_t>(step)}, {"why", why}});
   LogWarn("job.returns_to_checkpoint",
           {{"step", step}, {"folder", to->has_value() ? (*to)->folder : "none"}, {"why", why}});
-  const Status again =
-      MakeStatus(StatusCode::kAborted, fmt::format("the job returns to step {}: {}", step, why));
+  const Status again = Again("the job returns to step {}: {}", step, why);
   JobRecord next{.generation = generation, .run = NextRun(record_.run)};
   next.gone = record_.gone;
   for (const Member& member : members_.members()) {

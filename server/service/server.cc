@@ -26,6 +26,7 @@ constexpr Duration kSavingPoll = milliseconds(10);
 constexpr Duration kAnswerPoll = milliseconds(20);
 constexpr uint32_t kExecutorsMax = 64;
 constexpr Duration kRebindTimeout = seconds(5);
+constexpr Duration kTurnTimeout = seconds(2);
 constexpr Duration kRebindPause = milliseconds(50);
 
 // The endpoint of executor i: any free port, or the i-th port from the given one on.
@@ -124,7 +125,7 @@ class ServerRole : public Server {
     const bool told = link_->ended() && link_->end_status().code() != StatusCode::kUnavailable;
     if (told && keeper_.has_value()) keeper_->Remove();
     const Status ended = EndRole(*link_, worked, stop);
-    ExitIfHung();
+    AbortIfHung();
     return ended;
   }
 
@@ -191,15 +192,21 @@ class ServerRole : public Server {
     return core_->saving() ? kSavingPoll : kPoll;
   }
 
-  // A thread that hangs cannot be joined: the process ends without it.
-  void ExitIfHung() const {
+  // A thread that hangs cannot be joined: the process aborts, and its supervisor starts it again.
+  // If the whole process was stopped for a while, its executors get the time for a turn.
+  void AbortIfHung() const {
     if (options_.one_process) return;
     const double lease = std::chrono::duration<double>(options_.job.cluster.lease).count();
+    const TimePoint deadline = SystemClock().Now() + kTurnTimeout;
     for (size_t i = 0; i < executors_.size(); ++i) {
-      const ExecutorReport report = executors_[i]->Report(SystemClock().Now());
-      if (report.turn_age <= lease || !report.doing.empty()) continue;
+      ExecutorReport report;
+      const auto turns = [&] {
+        report = executors_[i]->Report(SystemClock().Now());
+        return report.turn_age <= lease || !report.doing.empty();
+      };
+      if (PollUntil(deadline, kAnswerPoll, turns)) continue;
       LogError("server.executor_hangs", {{"executor", i}, {"seconds", report.turn_age}});
-      std::_Exit(1);
+      std::abort();
     }
   }
 

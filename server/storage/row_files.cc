@@ -31,11 +31,8 @@ std::string Renamed(std::string text, const std::string& from, const std::string
 
 // Row files never change and are linked; the others, which RocksDB rewrites, are copied.
 std::error_code CopyOrLink(const fs::path& from, const fs::path& to) {
+  if (from.extension() == kRowsSuffix) return LinkOrCopy(from, to);
   std::error_code error;
-  if (from.extension() == kRowsSuffix) {
-    fs::create_hard_link(from, to, error);
-    if (!error) return error;
-  }
   fs::copy_file(from, to, error);
   return error;
 }
