@@ -17,6 +17,7 @@
 #include "common/control/packet.h"
 #include "common/control/read_process_stats.h"
 #include "common/control/session.h"
+#include "common/control/split_book.h"
 #include "common/wire/data.h"
 
 namespace dt {
@@ -89,8 +90,7 @@ class ControlLinkImpl : public ControlLink {
 
   void Send(ControlMessage message) override {
     MutexLock lock(mutex_);
-    outgoing_.push_back(std::move(message));
-    unsent_ = true;
+    AddOutgoing(std::move(message));
   }
 
   Result<ControlMessage> Receive(Duration timeout) override {
@@ -126,15 +126,12 @@ class ControlLinkImpl : public ControlLink {
   }
 
   Result<SplitMessage> NextSplit(uint64_t order, Duration timeout) override {
-    if (!std::exchange(split_asked_, true)) Send(SplitRequestMessage{order});
     const TimePoint deadline = SystemClock().Now() + timeout;
     MutexLock lock(mutex_);
-    while (!split_.has_value() && !ended_ && changed_.WaitUntil(lock, deadline)) {
-    }
-    if (split_.has_value()) {
-      split_asked_ = false;
-      return *std::exchange(split_, std::nullopt);
-    }
+    do {
+      if (const auto split = splits_.Take(order)) return *split;
+      if (splits_.Ask()) AddOutgoing(SplitRequestMessage{order});
+    } while (!ended_ && changed_.WaitUntil(lock, deadline));
     if (ended_) return end_status_.ok() ? Cancelled("the job is complete") : end_status_;
     return Timeout("the scheduler has not shared out more of the order");
   }
@@ -178,6 +175,11 @@ class ControlLinkImpl : public ControlLink {
     return heartbeat;
   }
 
+  void AddOutgoing(ControlMessage message) DT_REQUIRES(mutex_) {
+    outgoing_.push_back(std::move(message));
+    unsent_ = true;
+  }
+
   void TakeOutgoing() {
     MutexLock lock(mutex_);
     for (ControlMessage& message : outgoing_) core_.Send(std::move(message));
@@ -200,7 +202,7 @@ class ControlLinkImpl : public ControlLink {
     if (auto* kv = std::get_if<KvValueMessage>(&message)) {
       values_[kv->key] = std::move(kv->value);
     } else if (const auto* split = std::get_if<SplitMessage>(&message)) {
-      split_ = *split;
+      splits_.OnAnswer(*split);
     } else if (auto* map = std::get_if<MapChangedMessage>(&message); map && options_.on_map) {
       options_.on_map(std::move(map->map));
     } else if (const auto* recall = std::get_if<RecallMessage>(&message)) {
@@ -208,6 +210,7 @@ class ControlLinkImpl : public ControlLink {
     } else {
       if (const auto* next = std::get_if<NewViewMessage>(&message); next && options_.on_view) {
         incoming_.OnNewView();
+        splits_.OnNewView();
         options_.on_view(next->view.number);
       }
       incoming_.Add(std::move(message));
@@ -218,8 +221,7 @@ class ControlLinkImpl : public ControlLink {
   // Used only by the thread that calls Turn, like core_.
   const std::unique_ptr<ClientSocket> socket_;
   LinkCore core_;
-  WelcomeMessage welcome_;    // Set by Join.
-  bool split_asked_ = false;  // Only NextSplit uses it.
+  WelcomeMessage welcome_;  // Set by Join.
 
   // Several threads of the process exchange messages with the scheduler.
   mutable Mutex mutex_;
@@ -228,7 +230,7 @@ class ControlLinkImpl : public ControlLink {
   Inbox incoming_ DT_GUARDED_BY(mutex_);
   std::map<std::string, std::string> values_ DT_GUARDED_BY(mutex_);
   std::set<std::string> asked_ DT_GUARDED_BY(mutex_);  // Keys.
-  std::optional<SplitMessage> split_ DT_GUARDED_BY(mutex_);
+  SplitBook splits_ DT_GUARDED_BY(mutex_);
   HeartbeatMessage progress_ DT_GUARDED_BY(mutex_);
   bool unsent_ DT_GUARDED_BY(mutex_) = false;  // Something is queued or unacknowledged.
   Status end_status_ DT_GUARDED_BY(mutex_);

@@ -21,8 +21,11 @@ struct TrainOrder {
   Step epoch_first_step = 0;
   Step first_step = 0, end_step = 0;
   float lr_scale = 1;
-  std::vector<uint32_t> slice_owner;  // By slice: the team; rank / workers of a team.
-  DT_FIELDS(epoch, epoch_first_step, first_step, end_step, lr_scale, slice_owner)
+  // By slice: the team, which is rank / workers of a team. Asynchronous training: the process; 0,
+  // which is none, if the slice is done.
+  std::vector<uint32_t> slice_owner;
+  Step settled_step = 0;  // Every step before is complete.
+  DT_FIELDS(epoch, epoch_first_step, first_step, end_step, lr_scale, slice_owner, settled_step)
 };
 struct TrainDone {
   Step end_step = 0;

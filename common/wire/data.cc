@@ -169,8 +169,12 @@ Status CheckPush(const fb::Push& in) {
   if (in.mode() > static_cast<uint8_t>(PushMode::kSetAbsent)) {
     return Malformed("push: mode {} is unknown", in.mode());
   }
-  if (in.first_step() > in.step()) {
-    return Malformed("push: step {} of an order that begins at {}", in.step(), in.first_step());
+  if (in.order() > in.step()) {
+    return Malformed("push: step {} of an order that begins at {}", in.step(), in.order());
+  }
+  if (in.settled() > in.step()) {
+    return Malformed("push: step {} of those before {}, which are complete", in.step(),
+                     in.settled());
   }
   return OkStatus();
 }
@@ -190,8 +194,8 @@ Status ReadPush(const fb::Push& in, Frames frames, std::span<const WireTable> ta
   out.slices = in.slices();
   out.lr_scale = in.lr_scale();
   out.mode = static_cast<PushMode>(in.mode());
-  out.worker = ProcessId(in.worker());
-  out.first_step = in.first_step();
+  out.turn = {
+      ProcessId(in.worker()), out.stamp.view, in.order(), in.number(), in.clock(), in.settled()};
   out.keys = Frame::Settled(std::move(frames[1]));
   out.gradients = std::move(frames[2]);
   return OkStatus();
@@ -231,10 +235,11 @@ Frames Encode(const PushRequest& request) {
   const auto pieces = Add(builder, request.pieces);
   const auto groups = Add(builder, request.groups);
   const fb::Stamp stamp = ToFb(request.stamp);
+  const SenderTurn& turn = request.turn;
   const auto body =
       fb::CreatePush(builder, request.request, request.step, &stamp, request.slice, request.slices,
                      request.lr_scale, pieces, groups, static_cast<uint8_t>(request.mode),
-                     request.worker.value(), request.first_step);
+                     turn.worker.value(), turn.order, turn.number, turn.clock, turn.settled);
   Frames frames;
   frames.push_back(Finish(builder, fb::Body::Push, body.Union()));
   frames.push_back(request.keys);

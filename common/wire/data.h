@@ -20,10 +20,11 @@
 #include "common/base/status.h"
 #include "common/cluster/shard_map.h"
 #include "common/net/frame.h"
+#include "common/wire/sender_turn.h"
 
 namespace dt {
 
-inline constexpr uint32_t kWireVersion = 9;            // Both ends must have the same.
+inline constexpr uint32_t kWireVersion = 10;           // Both ends must have the same.
 inline constexpr uint64_t kMessageBytesMax = 1 << 30;  // Larger messages are refused.
 
 // Part of every request: the versions that its sender knows, and the server that it is for. A
@@ -95,10 +96,7 @@ struct PushRequest {
   uint32_t slices = 1;  // Number of slices of the step.
   float lr_scale = 1;
   PushMode mode = PushMode::kGradients;
-  // Asynchronous training only: the sender, and the first step of the order that it works on. The
-  // sender's pushes of all earlier steps have been acknowledged.
-  ProcessId worker;
-  Step first_step = 0;
+  SenderTurn turn;     // Asynchronous training only.
   ShardPieces pieces;  // Ascending by shard.
   KeyGroups groups;    // Only of shards in `pieces`.
   Frame keys;          // u64 [sum of rows]
@@ -148,10 +146,22 @@ struct AcksRequest {
 // parts of a session are taken in the order of their numbers. The last one says what the shard is
 // besides its rows; records follow from `position` + 1 on.
 struct CopyRequest {
-  struct Turn {  // Asynchronous workers: the first step of the worker's order, and its next push.
+  // Asynchronous workers: the order and view of a worker's last push, the number of its next push,
+  // its clock.
+  struct Turn {
     ProcessId worker;
-    Step order = 0, next = 0;
+    ViewNumber view;
+    Step order = 0;
+    uint64_t next = 0;
+    Step clock = 0;
     friend bool operator==(const Turn&, const Turn&) = default;
+  };
+  // Asynchronous workers: slices of a step that are applied, 64 at a time.
+  struct Applied {
+    Step step = 0;
+    uint32_t word = 0;  // Of slices from 64 × word on.
+    uint64_t slices = 0;
+    friend bool operator==(const Applied&, const Applied&) = default;
   };
   Stamp stamp;
   ProcessId from;
@@ -163,7 +173,10 @@ struct CopyRequest {
   bool end = false;      // This is the last part; only then the fields below count.
   uint64_t position = 0;
   Step now = 0;
+  ViewNumber view;  // The one whose workers have the turns.
   std::vector<Turn> turns;
+  Step settled = 0;  // As in SenderTurn; the steps from there on are in `applied`.
+  std::vector<Applied> applied;
   std::vector<uint32_t> life_bytes;  // Of the state of life of each table, in `lives`.
   Frame lives;
   std::vector<RecordPart> held;  // Contributions that are held, as records without positions.

@@ -77,7 +77,13 @@ Status ReadCopy(const fb::Copy& in, Frames frames, CopyRequest& out) {
   out.position = in.position();
   out.now = in.now();
   ForEach(*in.turns(), [&](const fb::Turn& turn) {
-    out.turns.push_back({ProcessId(turn.worker()), turn.order(), turn.next()});
+    out.turns.push_back({ProcessId(turn.worker()), ViewNumber(turn.view()), turn.order(),
+                         turn.next(), turn.clock()});
+  });
+  out.view = ViewNumber(in.view());
+  out.settled = in.settled();
+  ForEach(*in.applied(), [&](const fb::Applied& applied) {
+    out.applied.push_back({applied.step(), applied.word(), applied.slices()});
   });
   out.life_bytes.assign(in.life_bytes()->begin(), in.life_bytes()->end());
   out.held = ReadParts(*in.held());
@@ -135,14 +141,20 @@ Frames Encode(const CopyRequest& request) {
   const auto turns =
       builder.CreateVectorOfStructs<fb::Turn>(request.turns.size(), [&](size_t i, fb::Turn* out) {
         const CopyRequest::Turn& turn = request.turns[i];
-        *out = fb::Turn(turn.order, turn.next, turn.worker.value());
+        *out = fb::Turn(turn.view.value(), turn.order, turn.next, turn.clock, turn.worker.value());
       });
   const auto lives = builder.CreateVector(request.life_bytes);
   const auto held = Add(builder, request.held);
+  const auto applied = builder.CreateVectorOfStructs<fb::Applied>(
+      request.applied.size(), [&](size_t i, fb::Applied* out) {
+        const CopyRequest::Applied& each = request.applied[i];
+        *out = fb::Applied(each.step, each.slices, each.word);
+      });
   const fb::Stamp stamp = ToFb(request.stamp);
   const auto body = fb::CreateCopy(builder, &stamp, request.from.value(), request.shard.value(),
                                    request.since.value(), request.session, request.number,
-                                   request.end, request.position, request.now, turns, lives, held);
+                                   request.end, request.position, request.now, turns, lives, held,
+                                   request.view.value(), request.settled, applied);
   Frames frames;
   frames.push_back(Finish(builder, fb::Body::Copy, body.Union()));
   for (const Frame* frame :

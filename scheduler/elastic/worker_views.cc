@@ -5,14 +5,24 @@
 #include "common/base/log.h"
 
 namespace dt::scheduler {
+namespace {
+
+constexpr size_t kAsyncWorkersMax = 1 << 16;
+
+}  // namespace
 
 // ------------------------------------------------------------ whether
 
 Status WorkerViews::CheckChanges() const {
   const JobConfig& job = job_.options.job;
   const char* const hint = "start all workers of such a job together";
-  if (job.train.asynchronous()) {
-    return WithHint(NotYet("the workers of asynchronous training cannot change yet"), hint);
+  const auto expires = [](const TableConfig& table) { return table.life.expiry_steps > 0; };
+  // Their set, by which rows expire, is not known any more when a log is read back.
+  if (job.train.asynchronous() && job.checkpoint.durability == Durability::kLog &&
+      std::ranges::any_of(job.model.tables, expires)) {
+    return WithHint(NotYet("the workers of asynchronous training cannot change yet while a log is "
+                           "kept and rows expire by steps"),
+                    hint);
   }
   if (job_.record.start.team > 1) {
     return WithHint(NotYet("the workers of teams cannot change yet"), hint);
@@ -43,6 +53,16 @@ Status WorkerViews::CheckDevices(const JoinMessage& join, const std::optional<Pl
                   "start it on a machine like those of the other workers");
 }
 
+size_t WorkerViews::PlacesMax() const {
+  return job_.options.job.train.asynchronous() ? kAsyncWorkersMax : job_.options.slices();
+}
+
+bool WorkerViews::WantsChange() const {
+  if (record().workers.size() < PlacesMax() && !Spares().empty()) return true;
+  const auto leaves = [this](ProcessId id) { return job_.members.Find(id)->draining; };
+  return record().workers.size() > 1 && std::ranges::any_of(record().workers, leaves);
+}
+
 bool WorkerViews::Has(ProcessId worker) const {
   return std::ranges::count(record().workers, worker) > 0;
 }
@@ -58,11 +78,14 @@ std::vector<ProcessId> WorkerViews::Spares() const {
 // ------------------------------------------------------------ the next view
 
 void WorkerViews::Without(TimePoint now, const std::set<ProcessId>& workers) {
-  const std::vector<ProcessId> spares = Spares();
+  // An asynchronous worker that joined now would have no slices of the orders that are out, and
+  // others would wait for its clock.
+  const bool asynchronous = job_.options.job.train.asynchronous();
+  const std::vector<ProcessId> spares = asynchronous ? std::vector<ProcessId>() : Spares();
   std::vector<ProcessId> next = record().workers;
   std::erase_if(next, [&](ProcessId id) { return workers.contains(id); });
   for (const ProcessId id : spares) {
-    if (next.size() < job_.options.slices() && !workers.contains(id)) next.push_back(id);
+    if (next.size() < PlacesMax() && !workers.contains(id)) next.push_back(id);
   }
   Form(now, std::move(next));
 }
@@ -70,7 +93,7 @@ void WorkerViews::Without(TimePoint now, const std::set<ProcessId>& workers) {
 void WorkerViews::Admit(TimePoint now) {
   std::vector<ProcessId> next = record().workers;
   for (const ProcessId id : Spares()) {
-    if (next.size() < job_.options.slices()) {
+    if (next.size() < PlacesMax()) {
       next.push_back(id);
     } else if (noted_.insert(id).second) {
       const std::string why =
@@ -127,6 +150,8 @@ std::vector<ProcessId> WorkerViews::Newcomers() const {
 // a checkpoint and others not, and servers count every step as complete at the end.
 Result<Step> WorkerViews::CompleteSteps() const {
   const ViewsRecord& views = record();
+  // Asynchronous workers have not done the same steps.
+  if (job_.options.job.train.asynchronous()) return job_.record.training->schedule.state.step;
   Step complete = 0;
   bool trains = false;
   for (const OrdersOut::Out& out : job_.record.orders.out) {
@@ -157,7 +182,11 @@ Status WorkerViews::Settle(TimePoint now) {
   views.forming = false;
   views.reports.clear();
   const std::vector<uint32_t> owners = SliceOwners(job_);
-  OrderTracker::NewWorkers workers{views.workers, views.newcomers, views.step, owners, {}};
+  OrderTracker::NewWorkers workers{.workers = views.workers,
+                                   .newcomers = views.newcomers,
+                                   .step = views.step,
+                                   .slice_owner = owners,
+                                   .asynchronous = job_.options.job.train.asynchronous()};
   for (const Member* server : job_.members.OfRole(Role::kServer)) {
     workers.servers.insert(server->id);
   }

@@ -37,6 +37,9 @@ class WorkerViews {
   // Nothing, or why this process cannot do what the plan asks of a worker.
   Status CheckDevices(const JoinMessage& join, const std::optional<Plan>& plan) const;
   bool Has(ProcessId worker) const;
+  size_t PlacesMax() const;
+  // Whether Admit, or a view without those that are asked to leave, would change anything.
+  bool WantsChange() const;
   // Workers that are ready, not asked to leave, and wait for a place, in order of id.
   std::vector<ProcessId> Spares() const;
 

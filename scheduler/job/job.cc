@@ -146,6 +146,8 @@ Status Job::TryAdvance(TimePoint now) {
   while (std::optional<OrderTracker::Completed> done = orders_.TakeCompleted()) {
     DT_TRY_STATUS(Complete(now, *std::move(done)));
   }
+  if (training_ && orders_.empty()) ChangeWorkers(now);
+  if (views_.forming()) return OkStatus();
   return HandOut(now);
 }
 

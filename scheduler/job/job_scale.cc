@@ -84,10 +84,16 @@ void Job::OnDataReady(TimePoint now, const Member& from, DataReadyMessage data) 
 }
 
 // They change only when no order is out that all must carry out together, but for training, which
-// goes on where it is.
+// goes on where it is. Asynchronous workers change when no order is out at all: so their clocks are
+// equal.
 void Job::ChangeWorkers(TimePoint now) {
   if (!training_ || views_.forming() || stopping() || !orders_.only_trains()) return;
   if (training_->schedule().at_end() || !views_.CheckChanges().ok()) return;
+  if (options_.job.train.asynchronous()) {
+    const bool waits = views_.WantsChange() && !orders_.empty();
+    training_->SetPaused(waits);
+    if (waits) return;
+  }
   std::set<ProcessId> leave;
   for (const Member* worker : members_.OfRole(Role::kWorker)) {
     if (worker->draining) leave.insert(worker->id);
@@ -148,10 +154,10 @@ Status Job::ScaleWorkers(uint32_t count) {
                     "Ctrl-C, or SIGTERM to its scheduler, stops it");
   }
   DT_TRY_STATUS(views_.CheckChanges());
-  if (count > options_.slices()) {
+  if (count > views_.PlacesMax()) {
+    const size_t places = views_.PlacesMax();
     return WithHint(Invalid("a step has {} slice{}: {} of {} workers would have nothing to do",
-                            options_.slices(), options_.slices() == 1 ? "" : "s",
-                            count - options_.slices(), count),
+                            places, places == 1 ? "" : "s", count - places, count),
                     "train.slices, which a job keeps, bounds its workers");
   }
   std::vector<ProcessId> stay;

@@ -41,6 +41,7 @@ struct Job::MessageHandler {
     return OkStatus();
   }
   Status operator()(OrderDoneMessage done) {
+    if (job.training_) job.training_->OnReported(from.id, done.order);
     const Status status = job.orders_.OnDone(from.id, std::move(done));
     return status.ok() ? status : Prefixed(status, from.Name());
   }

@@ -38,10 +38,6 @@ ScheduleConfig ScheduleConfigOf(const JobConfig& job, const DataReadyMessage& da
           .seconds_ahead = SecondsAhead(job)};
 }
 
-uint32_t WorkersOf(const JobContext& job) {
-  return static_cast<uint32_t>(job.record.views.workers.size());
-}
-
 }  // namespace
 
 TrainingRecord TrainingRun::Begin(const JobOptions& options, const DataReadyMessage& data) {
@@ -60,7 +56,7 @@ TrainingRun::TrainingRun(JobContext& job, TrainingRecord& record, TimePoint now)
     : job_(job),
       record_(record),
       schedule_(ScheduleConfigOf(job.options.job, job.record.data), record.schedule),
-      work_(WorkersOf(job), record.work),
+      work_(record.work),
       checkpoint_(record.checkpoint),
       first_order_(job.record.orders.next_number),
       pace_(now, record.schedule.state.step) {}
@@ -83,7 +79,10 @@ Result<RunState> TrainingRun::HandOut(TimePoint now) {
         train != nullptr || std::holds_alternative<schedule::Evaluate>(*next);
     const uint64_t number = Issue(
         job_, std::move(what), saves_nothing ? Audience::kWorkers : Audience::kWorkersAndServers);
-    if (train != nullptr) work_.Open(number, train->end_step - train->first_step);
+    if (train != nullptr) {
+      const uint64_t steps = train->end_step - train->first_step;
+      work_.Open(number, steps * job_.record.views.workers.size());
+    }
     if (const auto* const save = std::get_if<schedule::Save>(&*next)) {
       checkpoint_.Begin(number, save->step, save->best);
     }
@@ -120,7 +119,13 @@ void TrainingRun::EndRecall(const OrderTracker::Recalled& recalled) {
 }
 
 void TrainingRun::OnWorkerLost(ProcessId worker) {
-  if (const auto recalled = job_.orders.RemoveWorker(worker)) EndRecall(*recalled);
+  work_.GiveBack(worker);
+  const auto recalled = job_.orders.RemoveWorker(worker, asynchronous());
+  if (recalled.has_value()) EndRecall(*recalled);
+}
+
+SplitMessage TrainingRun::NextParts(ProcessId worker, const SplitRequestMessage& request) {
+  return work_.Next(worker, request, static_cast<uint32_t>(job_.record.views.workers.size()));
 }
 
 Status TrainingRun::IssueLoad() {

@@ -40,9 +40,12 @@ class TrainingRun {
   // Stops at the next step boundary; makes a checkpoint first if the job makes any during training.
   void RequestStop() { schedule_.RequestStop(); }
   // Tells an asynchronous worker which steps of an order to do next.
-  SplitMessage NextParts(ProcessId worker, const SplitRequestMessage& request) {
-    return work_.Next(worker, request);
-  }
+  SplitMessage NextParts(ProcessId worker, const SplitRequestMessage& request);
+  // The process has done all that it has got of the order.
+  void OnReported(ProcessId from, uint64_t order) { work_.SetDone(order, from); }
+  // Asynchronous workers change when no order is out: none is given out from the next boundary on,
+  // until SetPaused(false).
+  void SetPaused(bool paused) { schedule_.SetPaused(paused); }
 
   // Whether an order to save is out, which each server must carry out by the same map.
   bool cutting() const { return record_.checkpoint.stage == CheckpointRecord::Stage::kAsked; }

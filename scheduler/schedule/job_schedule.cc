@@ -76,7 +76,7 @@ bool JobSchedule::EnoughOut() const {
 }
 
 std::optional<schedule::Order> JobSchedule::NextTrain() {
-  if (record_.stop_requested || at_end() || EnoughOut()) return std::nullopt;
+  if (record_.stop_requested || record_.paused || at_end() || EnoughOut()) return std::nullopt;
   // All steps up to the boundary are issued.
   if (record_.issued == Boundary(record_.state.step)) return std::nullopt;
   if (record_.save_requested && record_.trains_out > 0) return std::nullopt;
@@ -91,7 +91,7 @@ std::optional<schedule::Order> JobSchedule::NextTrain() {
 }
 
 std::optional<size_t> JobSchedule::TakeRecall() {
-  const bool asked = record_.stop_requested || record_.save_requested;
+  const bool asked = record_.stop_requested || record_.save_requested || record_.paused;
   if (!asked || record_.recalled || record_.trains_out <= kTrainsAhead) return std::nullopt;
   record_.recalled = true;
   return kTrainsAhead;

@@ -114,8 +114,9 @@ struct ScheduleRecord {
   // The best evaluation, if its checkpoint is that one; the last one that has a checkpoint.
   std::optional<BestEvaluation> best_in_writing, best_kept;
   bool stop_requested = false, save_requested = false, restored = false, finished = false;
+  bool paused = false;  // No order to train is issued.
   DT_FIELDS(state, test, issued, trains_out, chunk, step_seconds, recalled, out, saved, writing,
-            best_in_writing, best_kept, stop_requested, save_requested, restored, finished)
+            best_in_writing, best_kept, stop_requested, save_requested, restored, finished, paused)
 };
 // A schedule that starts at `state`; a step above 0 counts as saved.
 ScheduleRecord ScheduleFrom(const ScheduleConfig& config, ScheduleState state);
@@ -148,6 +149,9 @@ class JobSchedule {
   [[nodiscard]] bool OnAbandoned();
   // Ends at the next boundary; makes a checkpoint if the job makes any during training.
   void RequestStop() { record_.stop_requested = true; }
+  // Issues no order to train until it is called with false. Those that nobody has begun are
+  // recalled.
+  void SetPaused(bool paused) { record_.paused = paused; }
 
   // Makes a checkpoint at the next boundary, whether or not one is due.
   void RequestSave();

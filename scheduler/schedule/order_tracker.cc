@@ -5,6 +5,42 @@
 #include "common/base/check.h"
 
 namespace dt::scheduler {
+namespace {
+
+// In TrainOrder::slice_owner, for asynchronous workers.
+constexpr uint32_t kDone = 0;    // As orders.h says.
+constexpr uint32_t kLost = ~0u;  // Its worker is lost. Never sent.
+
+// The worker has reported before, and was then given slices of a lost one.
+OrderResult Sum(const OrderResult& first, OrderResult second) {
+  const auto* const before = std::get_if<TrainDone>(&first);
+  auto* const now = std::get_if<TrainDone>(&second);
+  if (before == nullptr || now == nullptr || before->loss_sums.size() != now->loss_sums.size()) {
+    return second;
+  }
+  now->samples += before->samples;
+  for (size_t l = 0; l < now->loss_sums.size(); ++l) now->loss_sums[l] += before->loss_sums[l];
+  if (now->first_losses.empty()) now->first_losses = before->first_losses;
+  now->seconds += before->seconds;
+  return second;
+}
+
+// Gives each slice of a lost worker to another one; those that have done theirs take part again.
+void HandOver(const std::vector<ProcessId>& workers, OrdersOut::Out& out) {
+  std::vector<uint32_t>& owners = std::get<TrainOrder>(out.order.what).slice_owner;
+  const auto has_done = [&](uint32_t owner) { return !out.missing.contains(ProcessId(owner)); };
+  for (uint32_t& owner : owners) {
+    if (owner != kLost && has_done(owner)) owner = kDone;
+  }
+  for (size_t slice = 0; slice < owners.size(); ++slice) {
+    if (owners[slice] != kLost) continue;
+    const ProcessId next = workers[slice % workers.size()];
+    owners[slice] = next.value();
+    out.missing.insert(next);
+  }
+}
+
+}  // namespace
 
 OrderMessage OrderTracker::Issue(Order what, const std::vector<ProcessId>& to) {
   DT_CHECK(!to.empty());
@@ -12,6 +48,10 @@ OrderMessage OrderTracker::Issue(Order what, const std::vector<ProcessId>& to) {
       record_.out.empty() ? record_.next_number : record_.out.front().order.number;
   OrdersOut::Out& out = record_.out.emplace_back();
   out.order = {record_.next_number++, std::move(what), settled};
+  if (auto* const train = std::get_if<TrainOrder>(&out.order.what)) {
+    const auto* const oldest = std::get_if<TrainOrder>(&record_.out.front().order.what);
+    train->settled_step = oldest != nullptr ? oldest->first_step : train->first_step;
+  }
   out.missing.insert(to.begin(), to.end());
   return out.order;
 }
@@ -27,7 +67,9 @@ Status OrderTracker::OnDone(ProcessId from, OrderDoneMessage done) {
     return Internal("its report of order {} is one of another kind of order", done.order);
   }
   out->missing.erase(from);
-  out->outcomes.emplace(from, std::move(done.result));
+  const auto before = out->outcomes.find(from);
+  if (before != out->outcomes.end()) done.result = Sum(before->second, std::move(done.result));
+  out->outcomes.insert_or_assign(from, std::move(done.result));
   return OkStatus();
 }
 
@@ -35,9 +77,18 @@ void OrderTracker::Remove(ProcessId id) {
   for (OrdersOut::Out& out : record_.out) out.missing.erase(id);
 }
 
-std::optional<OrderTracker::Recalled> OrderTracker::RemoveWorker(ProcessId id) {
+std::optional<OrderTracker::Recalled> OrderTracker::RemoveWorker(ProcessId id, bool asynchronous) {
+  for (OrdersOut::Out& out : record_.out) {
+    auto* const train = std::get_if<TrainOrder>(&out.order.what);
+    if (train == nullptr || !asynchronous) {
+      out.outcomes.erase(id);
+      continue;
+    }
+    out.begun = true;
+    if (!out.missing.contains(id)) continue;
+    std::ranges::replace(train->slice_owner, id.value(), kLost);
+  }
   Remove(id);
-  for (OrdersOut::Out& out : record_.out) out.outcomes.erase(id);
   std::optional<OrdersOut::Recall>& recall = record_.recall;
   if (!recall.has_value() || recall->missing.erase(id) == 0 || !recall->missing.empty()) {
     return std::nullopt;
@@ -48,7 +99,10 @@ std::optional<OrderTracker::Recalled> OrderTracker::RemoveWorker(ProcessId id) {
 std::vector<std::pair<ProcessId, OrderMessage>> OrderTracker::OnNewWorkers(const NewWorkers& now) {
   std::vector<std::pair<ProcessId, OrderMessage>> again;
   for (OrdersOut::Out& out : record_.out) {
-    if (auto* const train = std::get_if<TrainOrder>(&out.order.what)) {
+    auto* const train = std::get_if<TrainOrder>(&out.order.what);
+    if (train != nullptr && now.asynchronous) {
+      HandOver(now.workers, out);
+    } else if (train != nullptr) {
       train->slice_owner = now.slice_owner;
       if (now.step < train->end_step) {
         out.missing.insert(now.newcomers.begin(), now.newcomers.end());
@@ -116,6 +170,9 @@ OrderTracker::Recalled OrderTracker::EndRecall() {
   record_.recall.reset();
   uint64_t end = 0;
   for (const auto& [id, first] : firsts) end = std::max(end, first);
+  for (const OrdersOut::Out& out : record_.out) {
+    if (out.begun) end = std::max(end, out.order.number + 1);
+  }
   Recalled recalled;
   for (; !record_.out.empty() && record_.out.back().order.number >= end; record_.out.pop_back()) {
     recalled.cancelled.push_back(std::move(record_.out.back().order));

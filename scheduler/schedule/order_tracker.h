@@ -24,8 +24,9 @@ struct OrdersOut {
   struct Out {
     OrderMessage order;
     std::set<ProcessId> missing;                // Processes that have not reported the order done.
-    std::map<ProcessId, OrderResult> outcomes;  // Reports of the other processes.
-    DT_FIELDS(order, missing, outcomes)
+    std::map<ProcessId, OrderResult> outcomes;  // Reports of processes.
+    bool begun = false;                         // A worker that was lost may have begun it.
+    DT_FIELDS(order, missing, outcomes, begun)
   };
   struct Recall {
     uint64_t from = 0;                     // The number of the first order that is recalled.
@@ -72,12 +73,14 @@ class OrderTracker {
   // Nothing is expected of this process any more. What it has reported stays. REQUIRES: no order
   // that is recalled was issued to it.
   void Remove(ProcessId id);
-  // A worker is lost, and what it has reported counts no more. Returns what follows, if its answer
-  // to a recall was the last one missing.
-  std::optional<Recalled> RemoveWorker(ProcessId id);
+  // A worker is lost. Of synchronous workers, what it has reported counts no more: others report
+  // the same. Of asynchronous ones it counts, and all else that it was to do is to be done again.
+  // Returns what follows, if its answer to a recall was the last one missing.
+  std::optional<Recalled> RemoveWorker(ProcessId id, bool asynchronous);
   // From now on the workers are these. Training goes on where it is, in slices of these owners;
-  // newcomers take part in orders that are not at their end. All other orders are done again by the
-  // workers. Returns the orders to be sent, oldest first. REQUIRES: no recall is out, if there are
+  // newcomers take part in orders that are not at their end. Asynchronous workers go on with their
+  // own slices, and get those of the lost ones. All other orders are done again by the workers.
+  // Returns the orders to be sent, oldest first. REQUIRES: no recall is out, if there are
   // newcomers.
   struct NewWorkers {
     const std::vector<ProcessId>& workers;
@@ -85,6 +88,7 @@ class OrderTracker {
     Step step = 0;  // Training goes on with it.
     const std::vector<uint32_t>& slice_owner;
     std::set<ProcessId> servers;  // Their reports stay.
+    bool asynchronous = false;
   };
   std::vector<std::pair<ProcessId, OrderMessage>> OnNewWorkers(const NewWorkers& now);
   // The orders that one process has not carried out and that are not recalled, oldest first.

@@ -14,10 +14,13 @@ std::vector<ProcessId> IdsOf(const JobContext& job, Audience audience) {
 }
 
 std::vector<uint32_t> SliceOwners(const JobContext& job) {
-  const uint64_t teams = job.record.views.workers.size() / std::max(1u, job.record.start.team);
-  const uint64_t slices =
-      job.options.job.train.asynchronous() ? teams : uint64_t{job.options.slices()};
   std::vector<uint32_t> owners;
+  if (job.options.job.train.asynchronous()) {
+    for (const ProcessId id : job.record.views.workers) owners.push_back(id.value());
+    return owners;
+  }
+  const uint64_t teams = job.record.views.workers.size() / std::max(1u, job.record.start.team);
+  const uint64_t slices = job.options.slices();
   for (uint64_t k = 0; k < slices; ++k) owners.push_back(static_cast<uint32_t>(k * teams / slices));
   return owners;
 }

@@ -32,8 +32,8 @@ enum class RunState { kGoing, kFinished, kInterrupted };
 enum class Audience { kWorkers, kWorkersAndServers };
 // The workers of the newest view in order of rank, then servers in order of id.
 std::vector<ProcessId> IdsOf(const JobContext& job, Audience audience);
-// By slice of a step: the team that has it. Each team gets consecutive ones. An asynchronous worker
-// owns one slice of every batch.
+// TrainOrder::slice_owner. Each team gets consecutive slices. An asynchronous worker has one slice
+// of every batch.
 std::vector<uint32_t> SliceOwners(const JobContext& job);
 
 // Sends an order and returns its number.

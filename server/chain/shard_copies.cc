@@ -239,10 +239,11 @@ Status ShardCopies::TakeEnd(const CopyRequest& last, ShardSet& shards) {
   const RecordsRequest held{
       .parts = last.held, .heads = last.heads, .keys = last.keys, .gradients = last.gradients};
   DT_TRY(std::vector<LinkRecord> records, RecordsIn(held, shards.tables(), shards.shards_of_job()));
-  ClockState clock{.now = last.now};
-  for (const CopyRequest::Turn& turn : last.turns) {
-    clock.turns.push_back({turn.worker, turn.order, turn.next});
-  }
+  ClockState clock{.now = last.now,
+                   .view = last.view,
+                   .turns = last.turns,
+                   .settled = last.settled,
+                   .applied = last.applied};
   for (LinkRecord& each : records) clock.held.push_back(std::move(each.record.record.contribution));
   return shard.Become(clock, last.position);
 }

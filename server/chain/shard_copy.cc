@@ -155,9 +155,10 @@ CopyRequest ShardCopy::End(std::string rows) const {
   last.position = shard().position();
   const ClockState clock = shard().clock().state();
   last.now = clock.now;
-  for (const ClockState::Turn& turn : clock.turns) {
-    last.turns.push_back({turn.worker, turn.order, turn.next});
-  }
+  last.view = clock.view;
+  last.turns = clock.turns;
+  last.settled = clock.settled;
+  last.applied = clock.applied;
   std::string lives;
   for (uint32_t t = 0; t < shard().tables(); ++t) {
     const std::string life = shard().table(t).LifeState();

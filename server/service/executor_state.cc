@@ -83,6 +83,7 @@ void ExecutorState::Rewire(TimePoint now) {
 void ExecutorState::KeepLog(std::unique_ptr<RecordLog> log) {
   log_ = std::move(log);
   shards_->RecordTo(this);
+  shards_->SettleWorkers();
 }
 
 bool ExecutorState::AddAgain(TimePoint now, ShardId shard) {

@@ -8,6 +8,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "common/wire/sender_turn.h"
 
 namespace dt::server {
 
@@ -27,9 +28,7 @@ struct Contribution {
   float lr_scale = 1;
   std::span<const GroupView> groups;
   std::shared_ptr<const void> owner;
-  // Set in asynchronous training: the sender, and the first step of its order.
-  ProcessId worker = {};
-  Step first_step = 0;
+  SenderTurn turn = {};  // Set in asynchronous training.
 };
 uint64_t BytesOf(const Contribution& contribution);  // Bytes of keys and gradients.
 // The keys, or gradients, of all groups.

@@ -5,6 +5,8 @@
 // once and as a whole.
 #pragma once
 
+#include <vector>
+
 #include "common/base/clock.h"
 #include "server/shard/contribution.h"
 
@@ -22,6 +24,9 @@ enum class RecordKind : uint8_t {
   kFirstValues,
   // The shard has run for `elapsed` since the last such record; rows may expire.
   kTime,
+  // Asynchronous training: the workers are `workers` from now on, those of view `step`. What is
+  // held of pushes counts as never sent.
+  kWorkers,
 };
 
 struct Record {
@@ -30,6 +35,7 @@ struct Record {
   Contribution contribution = {};
   Step step = 0;
   Duration elapsed{};
+  std::vector<ProcessId> workers = {};
 };
 
 // Gets each record that a shard makes, before anybody is told of its effect. It may keep the

@@ -13,8 +13,9 @@ constexpr Duration kElapsedMax = std::chrono::hours(24 * 366);  // No turn takes
 
 struct RecordHead {
   uint64_t position = 0;
-  uint64_t step = 0;        // The contribution's step, or the step that is complete.
-  uint64_t first_step = 0;  // Contribution::first_step.
+  uint64_t step = 0;  // The contribution's step, or Record::step.
+  // The turn of the contribution's sender.
+  uint64_t view = 0, order = 0, number = 0, clock = 0, settled = 0;
   uint64_t elapsed_ns = 0;
   uint32_t shard = 0;
   uint32_t kind = 0;
@@ -23,7 +24,7 @@ struct RecordHead {
   uint32_t worker = 0;
   uint32_t groups = 0;
 };
-static_assert(sizeof(RecordHead) == 64);
+static_assert(sizeof(RecordHead) == 96);
 
 struct GroupHead {
   uint32_t table = 0, rows = 0;
@@ -70,7 +71,11 @@ RecordBytes Encode(ShardId shard, const Record& record) {
       record.kind == RecordKind::kContribution || record.kind == RecordKind::kFirstValues;
   RecordHead head{.position = record.position,
                   .step = has_rows ? part.step : record.step,
-                  .first_step = part.first_step,
+                  .view = part.turn.view.value(),
+                  .order = part.turn.order,
+                  .number = part.turn.number,
+                  .clock = part.turn.clock,
+                  .settled = part.turn.settled,
                   .elapsed_ns = static_cast<uint64_t>(record.elapsed.count()),
                   .shard = shard.value(),
                   .kind = static_cast<uint32_t>(record.kind),
@@ -78,7 +83,7 @@ RecordBytes Encode(ShardId shard, const Record& record) {
                   .piece = part.piece,
                   .pieces = part.pieces,
                   .lr_scale = part.lr_scale,
-                  .worker = part.worker.value(),
+                  .worker = part.turn.worker.value(),
                   .groups = static_cast<uint32_t>(part.groups.size())};
   RecordBytes bytes{
       .head = {}, .keys = KeysOf(part), .gradients = GradientsOf(part), .owner = part.owner};
@@ -86,6 +91,12 @@ RecordBytes Encode(ShardId shard, const Record& record) {
   Append(bytes.head, head);
   for (const GroupView& group : part.groups) {
     Append(bytes.head, GroupHead{group.table, static_cast<uint32_t>(group.keys.size())});
+  }
+  if (record.kind == RecordKind::kWorkers) {
+    const auto ids = std::make_shared<std::vector<Key>>();
+    for (const ProcessId id : record.workers) ids->push_back(id.value());
+    bytes.keys = std::as_bytes(std::span(*ids));
+    bytes.owner = ids;
   }
   return bytes;
 }
@@ -98,7 +109,7 @@ Result<ShardRecord> DecodeRecord(const Frame& head_frame, const Frame& keys_fram
   std::memcpy(&head, head_frame.bytes().data(), sizeof(head));
   const uint64_t group_bytes = head_frame.size() - sizeof(head);
   if (group_bytes != uint64_t{head.groups} * sizeof(GroupHead)) return Bad("the size of its head");
-  if (head.kind > static_cast<uint32_t>(RecordKind::kTime)) return Bad("its kind is unknown");
+  if (head.kind > static_cast<uint32_t>(RecordKind::kWorkers)) return Bad("its kind is unknown");
   if (head.shard >= shards_of_job) return Bad("a shard that the job has not");
   if (head.pieces > kPiecesMax || head.piece >= head.pieces) return Bad("the number of its piece");
   if (!std::isfinite(head.lr_scale) || head.lr_scale < 0) return Bad("its rate scale");
@@ -116,9 +127,13 @@ Result<ShardRecord> DecodeRecord(const Frame& head_frame, const Frame& keys_fram
     DT_TRY_STATUS(CheckShard(view, tables[group.table], ShardId(head.shard), shards_of_job));
     memory->groups.push_back(view);
   }
-  if (!keys.empty() || !gradients.empty()) return Bad("it has more rows than its groups say");
-
   ShardRecord out{.shard = ShardId(head.shard), .record = {}};
+  if (head.kind == static_cast<uint32_t>(RecordKind::kWorkers)) {
+    for (const Key id : keys) out.record.workers.emplace_back(static_cast<uint32_t>(id));
+    if (keys.empty()) return Bad("it has no workers");
+    keys = {};
+  }
+  if (!keys.empty() || !gradients.empty()) return Bad("it has more rows than its groups say");
   out.record.position = head.position;
   out.record.kind = static_cast<RecordKind>(head.kind);
   out.record.step = head.step;
@@ -130,8 +145,8 @@ Result<ShardRecord> DecodeRecord(const Frame& head_frame, const Frame& keys_fram
                              .lr_scale = head.lr_scale,
                              .groups = memory->groups,
                              .owner = memory,
-                             .worker = ProcessId(head.worker),
-                             .first_step = head.first_step};
+                             .turn = {ProcessId(head.worker), ViewNumber(head.view), head.order,
+                                      head.number, head.clock, head.settled}};
   return out;
 }
 

@@ -32,6 +32,13 @@ class Shard::Updater : public ShardUpdater {
     Apply(info);
   }
 
+  void RecordWorkers(ViewNumber view, std::span<const ProcessId> workers) override {
+    shard_.Note({.kind = RecordKind::kWorkers,
+                 .step = view.value(),
+                 .workers = {workers.begin(), workers.end()}},
+                context_);
+  }
+
   void MoveTime(Step now) override {
     for (EmbeddingTable& table : shard_.tables_) {
       table.expiry().MoveClock(now);
@@ -163,6 +170,7 @@ Status Shard::Follow(Record record, ShardContext& context) {
 Status Shard::DoRecord(Record record, ShardContext& context) {
   switch (record.kind) {
     case RecordKind::kContribution:
+      clock_->Know(record.contribution.turn.worker);
       return Take(std::move(record.contribution), context);
     case RecordKind::kComplete:
       if (record.step != now() || !clock_->CanReach(record.step + 1)) {
@@ -175,6 +183,11 @@ Status Shard::DoRecord(Record record, ShardContext& context) {
     case RecordKind::kTime:
       PassTime(record.elapsed, context);
       return OkStatus();
+    case RecordKind::kWorkers: {
+      Updater updater(*this, context);
+      clock_->SetWorkers(ViewNumber(record.step), record.workers, updater);
+      return OkStatus();
+    }
   }
   return OkStatus();
 }
@@ -185,9 +198,15 @@ Status Shard::Become(const ClockState& clock, Position position) {
   return OkStatus();
 }
 
-void Shard::Reset(Step step) {
+void Shard::SetWorkers(ViewNumber view, std::span<const ProcessId> workers, ShardContext& context) {
+  if (!place_.head || clock_->view() >= view) return;
+  Updater updater(*this, context);
+  clock_->SetWorkers(view, workers, updater);
+}
+
+void Shard::Reset(Step step, const ClockState& clock) {
   for (EmbeddingTable& table : tables_) table.Clear(step);
-  clock_->Reset({.now = step}).IgnoreError();  // It holds nothing that could be wrong.
+  clock_->Reset(clock).IgnoreError();  // It holds nothing that could be wrong.
   position_ = 0;
 }
 

@@ -70,8 +70,10 @@ class Shard {
   // cannot follow the ones before.
   Status Follow(Record record, ShardContext& context);
 
+  // For asynchronous workers: the head makes them those of this view, unless they are already.
+  void SetWorkers(ViewNumber view, std::span<const ProcessId> workers, ShardContext& context);
   // Forgets keys, rows, contributions and position.
-  void Reset(Step step);
+  void Reset(Step step, const ClockState& clock);
   // Ends the copying of a shard whose rows are here: the next record has the number `position` + 1.
   // Malformed: as ShardClock::Reset.
   Status Become(const ClockState& clock, Position position);

@@ -33,20 +33,23 @@ class ShardUpdater {
   // Updates each row once, by the sum of its gradients in the order of `pushes`. REQUIRES: Prepare
   // was true, and their record is made.
   virtual void Update(const UpdateInfo& info, std::span<const Contributions> pushes) = 0;
+  // Makes a record: the workers of the shard are those of this view.
+  virtual void RecordWorkers(ViewNumber view, std::span<const ProcessId> workers) = 0;
   // Called after each Update: every step before `now` is applied, so that rows may expire.
   virtual void MoveTime(Step now) = 0;
 };
 
 // What a clock is after the records so far.
 struct ClockState {
-  struct Turn {  // Of an asynchronous worker: the first step of its order, and its next push.
-    ProcessId worker;
-    Step order = 0, next = 0;
-    friend bool operator==(const Turn&, const Turn&) = default;
-  };
+  using Turn = CopyRequest::Turn;
+  using Applied = CopyRequest::Applied;
   Step now = 0;                         // For synchronous workers.
-  std::vector<Turn> turns = {};         // Of workers without one, order and next are `now`.
   std::vector<Contribution> held = {};  // Those that are not applied.
+  // Of asynchronous workers, as in CopyRequest.
+  ViewNumber view = {};
+  std::vector<Turn> turns = {};  // Of all workers, by id.
+  Step settled = 0;
+  std::vector<Applied> applied = {};  // Ascending.
 };
 
 class ShardClock {
@@ -76,17 +79,19 @@ class ShardClock {
   virtual Status Reset(const ClockState& state) = 0;
   virtual ClockState state() const = 0;
   virtual uint64_t held_bytes() const = 0;  // Bytes of the contributions held.
-};
 
-// Asynchronous workers.
-struct AsyncOptions {
-  Step staleness = kUnboundedStaleness;
-  std::vector<ProcessId> workers;
+  // Asynchronous workers only, whose set is a part of the shard. The view that has made it what it
+  // is.
+  virtual ViewNumber view() const { return {}; }
+  // Makes it the set of this view. Gives up what is held of pushes: it will come again.
+  virtual void SetWorkers(ViewNumber, std::span<const ProcessId>, ShardUpdater&) {}
+  // Another member of the shard's chain has taken a push of this worker.
+  virtual void Know(ProcessId) {}
 };
 
 // Expects one push per slice and step.
 std::unique_ptr<ShardClock> MakeSyncClock(uint32_t slices);
-// REQUIRES: there are workers.
-std::unique_ptr<ShardClock> MakeAsyncClock(const AsyncOptions& options);
+// `start`: its turns are those of the workers. REQUIRES: there are workers, and nothing is held.
+std::unique_ptr<ShardClock> MakeAsyncClock(Step staleness, const ClockState& start);
 
 }  // namespace dt::server

@@ -50,7 +50,15 @@ ShardSet::ShardSet(ShardSetOptions options)
 
 std::unique_ptr<ShardClock> ShardSet::MakeClock() const {
   if (!asynchronous()) return MakeSyncClock(options_.slices);
-  return MakeAsyncClock({*options_.staleness, options_.view.workers});
+  return MakeAsyncClock(*options_.staleness, ClockAt(0));
+}
+
+ClockState ShardSet::ClockAt(Step step) const {
+  ClockState clock{.now = step, .view = options_.view.number, .settled = step};
+  for (const ProcessId id : options_.view.workers) {
+    clock.turns.push_back({.worker = id, .order = step, .clock = step});
+  }
+  return clock;
 }
 
 Status ShardSet::CheckStamp(const Stamp& stamp) const {
@@ -116,7 +124,7 @@ Status ShardSet::CheckKeys(std::span<const KeyGroup> groups, std::span<const Key
 }
 
 Status ShardSet::CheckSlices(uint32_t slices) const {
-  if (slices == options_.slices) return OkStatus();
+  if (slices == options_.slices || asynchronous()) return OkStatus();
   return Malformed("push of {} slices a step; this job has {}", slices, options_.slices);
 }
 
@@ -165,8 +173,7 @@ void ShardSet::Cut(PushRequest request, std::span<const ShardId> refused) {
                        .lr_scale = of.lr_scale,
                        .groups = std::span<const GroupView>(push->groups).subspan(first),
                        .owner = push,
-                       .worker = of.worker,
-                       .first_step = of.first_step}});
+                       .turn = of.turn}});
   }
 }
 
@@ -330,7 +337,7 @@ Status ShardSet::CheckNothingLost(Step step) const {
 
 void ShardSet::Reset(Step clock, Generation generation) {
   log_end_.clear();
-  for (Shard& shard : shards_) shard.Reset(clock);
+  for (Shard& shard : shards_) shard.Reset(clock, ClockAt(clock));
   removed_.clear();
   for (const auto& rows : rows_) rows->Clear();
   options_.view.generation = generation;

@@ -56,6 +56,9 @@ class ShardSet {
   Status Push(PushRequest request, std::span<const ShardId> refused = {});
   // The workers are those of a newer view: requests of older ones are refused from now on.
   void SetView(ViewNumber number, std::vector<ProcessId> workers);
+  // Shards whose heads are here and whose workers are not those of the view get them. To be called
+  // after a log has been followed.
+  void SettleWorkers();
   // As many steps are known here to be complete.
   Step KnownComplete() const;
 
@@ -139,6 +142,7 @@ class ShardSet {
 
  private:
   std::unique_ptr<ShardClock> MakeClock() const;
+  ClockState ClockAt(Step step) const;  // Every step before is applied, and nothing held.
   Shard::Place PlaceOf(ShardId shard) const;
   WireTable WireOf(uint32_t table) const {
     return {options_.tables[table].dim, options_.tables[table].wire};

@@ -22,6 +22,7 @@ Shard::Place ShardSet::PlaceOf(ShardId shard) const {
 void ShardSet::SetMap(ShardMap map) {
   options_.view.map = std::move(map);
   for (Shard& shard : shards_) shard.SetPlace(PlaceOf(shard.id()));
+  SettleWorkers();
   ++changes_;
 }
 
@@ -29,7 +30,15 @@ void ShardSet::SetView(ViewNumber number, std::vector<ProcessId> workers) {
   if (number <= options_.view.number) return;
   options_.view.number = number;
   options_.view.workers = std::move(workers);
+  SettleWorkers();
   ++changes_;
+}
+
+void ShardSet::SettleWorkers() {
+  if (!asynchronous()) return;
+  for (Shard& shard : shards_) {
+    shard.SetWorkers(options_.view.number, options_.view.workers, context_);
+  }
 }
 
 Step ShardSet::KnownComplete() const {

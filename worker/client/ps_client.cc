@@ -133,9 +133,9 @@ void PsClient::BeginSetAbsent(const LookupPlan& plan,
   BeginPush({.mode = PushMode::kSetAbsent}, plan, values);
 }
 
-Status PsClient::WaitForPushes() { return WaitForPushesBefore(~Step{0}); }
+Status PsClient::WaitForPushes() { return WaitForPushesBefore(~uint64_t{0}); }
 
-Status PsClient::WaitForPushesBefore(Step end) {
+Status PsClient::WaitForPushesBefore(uint64_t end) {
   TimePoint checked = options_.clock->Now();
   while (const std::optional<uint32_t> executor = book_.AwaitedBefore(end)) {
     DT_TRY_STATUS(WaitForOne(*executor, checked));

@@ -59,9 +59,9 @@ class PsClient {
                  std::span<const std::span<const float>> gradients);
   // Like BeginPush, with values for rows that do not exist yet.
   void BeginSetAbsent(const LookupPlan& plan, std::span<const std::span<const float>> values);
-  // Wait until all pushes are acknowledged, or those of steps before `end`.
+  // Wait until all pushes are acknowledged, or those with a number in SenderTurn below `end`.
   Status WaitForPushes();
-  Status WaitForPushesBefore(Step end);
+  Status WaitForPushesBefore(uint64_t end);
 
   // Tells the servers that every worker is past the barrier of `step`.
   Status Complete(Step step);

@@ -104,8 +104,7 @@ PushRequest RequestBook::MakePush(const MessageCut& cut, const PushInfo& info,
                    .slices = info.slices,
                    .lr_scale = info.lr_scale,
                    .mode = info.mode,
-                   .worker = info.worker,
-                   .first_step = info.first_step,
+                   .turn = info.turn,
                    .pieces = cut.pieces};
   push.groups.reserve(cut.groups.size());
   uint64_t bytes = 0;
@@ -301,9 +300,9 @@ std::optional<uint32_t> RequestBook::Awaited(const LookupPlan& plan) const {
   return std::nullopt;
 }
 
-std::optional<uint32_t> RequestBook::AwaitedBefore(Step end) const {
+std::optional<uint32_t> RequestBook::AwaitedBefore(uint64_t end) const {
   for (const Request& request : requests_) {
-    if (request.kind == Kind::kPush && request.push.step < end) return request.executor;
+    if (request.kind == Kind::kPush && request.push.turn.number < end) return request.executor;
   }
   return std::nullopt;
 }

@@ -42,9 +42,7 @@ struct PushInfo {
   SliceIndex slice = 0;
   uint32_t slices = 1;
   float lr_scale = 1;
-  // Set in asynchronous training only: see PushRequest.
-  ProcessId worker = {};
-  Step first_step = 0;
+  SenderTurn turn = {};  // Set in asynchronous training only.
   PushMode mode = PushMode::kGradients;
 };
 
@@ -110,9 +108,10 @@ class RequestBook {
   // OnAnswer for all that has arrived.
   std::vector<ProcessId> Silent(TimePoint now);
 
-  // The executor that owes an answer to the pull of a plan, or to a push of a step before `end`.
+  // The executor that owes an answer to the pull of a plan, or to a push with a number in
+  // SenderTurn below `end`.
   std::optional<uint32_t> Awaited(const LookupPlan& plan) const;
-  std::optional<uint32_t> AwaitedBefore(Step end) const;
+  std::optional<uint32_t> AwaitedBefore(uint64_t end) const;
   // To be called before the first TakeRows of a pull.
   void BeginRows(const LookupPlan& plan, PulledRows& rows) const;
   // Puts the rows of all answers so far in their places. The pull is done when Awaited(plan) is

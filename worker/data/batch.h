@@ -34,6 +34,10 @@ struct Batch {
   uint32_t step_samples = 0;  // In the whole step: the divisor of losses.
   // Position of the slice's first sample in the epoch; dropout depends on it.
   uint64_t first_sample = 0;
+  // Asynchronous workers, each of which computes with slice 0 alone: the slice of the step that
+  // this is for the servers, and the least step of which this worker then has a slice to push.
+  SliceIndex pushed_slice = 0;
+  Step next_step = 0;
   std::vector<BatchColumn> columns;  // In the order of Dataset::columns().
   // Columns of ids whose ids are needed of all samples. In a team `whole` has these columns.
   std::vector<uint32_t> whole_columns;

@@ -33,7 +33,9 @@ bool IsOnAccelerator(const Value& value) { return value.device == Device::kGpu; 
 
 Status TrainStack::Start(const StartMessage& start) {
   DT_TRY(Plan plan, PlanIn(start));
-  newcomer_ = std::ranges::count(start.view.workers, options_.parts.link.welcome().id) == 0;
+  // Asynchronous workers have no values of their own.
+  newcomer_ = !asynchronous() &&
+              std::ranges::count(start.view.workers, options_.parts.link.welcome().id) == 0;
   DT_TRY_STATUS(Connect(start.view, plan.devices));
   DT_TRY_STATUS(OpenEngine(std::move(plan)));
   DT_TRY_STATUS(OpenClient(start.view));
@@ -45,8 +47,22 @@ Status TrainStack::Start(const StartMessage& start) {
   return OkStatus();
 }
 
+void TrainStack::BeginOrder(uint64_t number) {
+  if (order_.number == number) return;
+  if (order_.begun && asynchronous()) left_[order_.number] = std::move(order_);
+  order_ = {.number = number};
+  if (const auto left = left_.extract(number)) order_ = std::move(left.mapped());
+}
+
+void TrainStack::OnTrained(uint64_t samples) {
+  samples_before_ += samples;
+  // If it comes again, it is for what a lost worker has not done of it.
+  if (asynchronous()) order_ = {};
+}
+
 void TrainStack::OnLoaded(Step step, Generation generation) {
   progress_ = {.step = step};
+  left_.clear();
   trainer_->ForgetRows();
   client_->SetGeneration(generation);
 }
@@ -65,15 +81,16 @@ Status TrainStack::LeaveView(const View& next, Step complete) {
     client_->BeginView(next.number);
     client_->SetGeneration(next.generation);
   }
-  if (trainer_ != nullptr) {
+  if (trainer_ != nullptr) plan_ = engine_->plan();
+  if (trainer_ != nullptr && !asynchronous()) {
     DT_TRY_STATUS(trainer_->Settle(complete));
     DT_TRY_STATUS(engine_->FetchParameters());
-    plan_ = engine_->plan();
     values_ = std::move(engine_->parameters().arrays());
   }
   if (newcomer_) progress_ = {.step = complete};
   trainer_.reset();
   engine_.reset();
+  other_engine_.reset();
   team_.reset();
   return OkStatus();
 }
@@ -143,7 +160,7 @@ Status TrainStack::Connect(const View& view, uint32_t team_size) {
   const MeshLimits limits{.timeout = Timeout(), .interrupted = options_.interrupted};
   rank_ = joins_later ? 0 : static_cast<uint32_t>(self - workers.begin());
   // Asynchronous workers exchange nothing with one another.
-  if (joins_later || workers.size() == 1 || job().train.asynchronous()) {
+  if (joins_later || workers.size() == 1 || asynchronous()) {
     connecting_ = false;
     team_.emplace(std::move(MakeMemoryMesh(1, limits).front()));
     return OkStatus();
@@ -173,7 +190,7 @@ Status TrainStack::OpenEngine(Plan plan) {
   const Engine::Options options{.pool = options_.pool,
                                 .accelerator = accelerator,
                                 .tables = tables_.get(),
-                                .team = job().train.asynchronous() ? nullptr : &*team_,
+                                .team = asynchronous() ? nullptr : &*team_,
                                 .timeline = options_.trace.timeline(),
                                 .overlap = job().parallel.overlap,
                                 .comm_thread = own.comm_thread};
@@ -181,7 +198,7 @@ Status TrainStack::OpenEngine(Plan plan) {
       plan.graph.tables, [](const TableUse& table) { return table.store == kNone; });
   // Without an accelerator, two steps at once would just share the processors, and each would see
   // older rows.
-  const bool two_lanes = options.overlap && job().train.asynchronous() && on_accelerator;
+  const bool two_lanes = options.overlap && asynchronous() && on_accelerator;
   if (two_lanes && all_on_servers) {
     DT_TRY(other_engine_, Engine::Create(plan, options));
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,13 +43,11 @@ class TrainStack {
     return {next.number, progress_.step, progress_.entered.has_value(), newcomer_};
   }
   // An order that comes again goes on where it was.
-  void BeginOrder(uint64_t number) {
-    if (order_.number != number) order_ = {.number = number};
-  }
+  void BeginOrder(uint64_t number);
   uint64_t order() const { return order_.number; }
   Step step() const { return progress_.step; }
   // The order has ended, with so many samples.
-  void OnTrained(uint64_t samples) { samples_before_ += samples; }
+  void OnTrained(uint64_t samples);
   // The rows and values have been replaced by those of a checkpoint.
   void OnLoaded(Step step, Generation generation);
 
@@ -63,6 +62,7 @@ class TrainStack {
 
  private:
   const JobConfig& job() const { return options_.parts.options.job; }
+  bool asynchronous() const { return job().train.asynchronous(); }
   bool WaitsForServers() const;
   Duration Timeout() const;
   Status Connect(const View& view, uint32_t team_size);
@@ -77,7 +77,9 @@ class TrainStack {
 
   const Options options_;
   TrainProgress progress_;
-  OrderProgress order_;          // The current order's.
+  OrderProgress order_;  // The current order's.
+  // Of orders that this worker has left for another when a view began.
+  std::map<uint64_t, OrderProgress> left_;
   uint64_t samples_before_ = 0;  // Trained by orders before it.
   HeartbeatMessage heartbeat_;   // As it was reported last.
   std::optional<TimePoint> last_step_at_;

@@ -89,13 +89,16 @@ Result<std::vector<CheckpointFile>> WorkerTables::Save(const CheckpointLocation&
   const std::string own = fmt::format("worker-{}", location.rank);
   const std::string draft = fmt::format("{}/{}/draft", location.folder, own);
   const std::string name = own + "/rows-0";
+  std::error_code error;
+  // The order may have been given before, to other workers or to this one.
+  fs::remove_all(location.folder + "/" + own, error);
+  if (error) return Unavailable("removing {}: {}", location.folder, error.message());
   {
     DT_TRY(const auto db, RowsDb::Create(draft, {}));
     DT_TRY_STATUS(AddHeader(*db, header));
     for (const auto& table : tables_) DT_TRY_STATUS(AddTable(*db, location.shards, *table));
     DT_TRY_STATUS(db->Checkpoint(location.folder + "/" + name));
   }
-  std::error_code error;
   fs::remove_all(draft, error);
   if (error) return Unavailable("removing {}: {}", draft, error.message());
   return FilesIn(location.folder, name);

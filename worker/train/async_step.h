@@ -9,6 +9,7 @@
 // that was acknowledged before its pull was sent.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "common/base/status.h"
@@ -31,22 +32,29 @@ struct AsyncLane {
 struct AsyncStages {
   RowPuller& puller;
   PsClient& client;
-  std::span<AsyncLane> lanes;    // One or two; a step uses the lane step modulo their number.
+  std::span<AsyncLane> lanes;  // One or two; a step uses the lane of its number modulo theirs.
+  std::function<float(Step)> lr_scale;
   bool overlap = true;           // False: a step ends, pushes included, before the next one begins.
   Timeline* timeline = nullptr;  // Null: nothing is recorded.
 
-  AsyncLane& LaneOf(Step step) { return lanes[step % lanes.size()]; }
+  AsyncLane& LaneOf(uint64_t number) { return lanes[number % lanes.size()]; }
 };
 
 struct AsyncStepInfo {
   ProcessId worker;
-  Step step = 0;        // In this worker's own count.
-  Step first_step = 0;  // First step of the order.
-  float lr_scale = 1;
+  Step order = 0;       // First step of the order.
+  uint64_t number = 0;  // Counts this worker's steps in the order and view, from 0.
+  Step settled = 0;     // As in SenderTurn.
+  uint32_t slices = 1;  // Of a step of the order; each is pushed by one worker.
+
+  Step count() const { return order + number; }  // For the timeline.
 };
 
 struct AsyncStepResult {
+  Step step = 0;  // The step of the slice.
+  SliceIndex slice = 0;
   uint32_t samples = 0;
+  uint64_t acknowledged = 0;  // Pushes with lower numbers are.
   // By loss: its mean over the samples; empty without any. Valid until the lane's next step ends.
   std::span<const double> losses{};
 };

@@ -8,10 +8,8 @@
 
 namespace dt::worker {
 
-DenseBlocks::DenseBlocks(const JobConfig& job, Engine& engine, uint32_t workers)
-    : engine_(engine),
-      share_(1.0f / static_cast<float>(workers)),
-      first_(engine.plan().graph.tables.size()) {
+DenseBlocks::DenseBlocks(const JobConfig& job, Engine& engine)
+    : engine_(engine), first_(engine.plan().graph.tables.size()) {
   const std::vector<ParameterSpec>& parameters = engine.plan().graph.parameters;
   std::vector<size_t> trained, running;
   for (size_t p = 0; p < parameters.size(); ++p) {
@@ -89,7 +87,7 @@ DenseBlocks::Rows DenseBlocks::InRowOrder(const LookupPlan& plan) {
   return rows;
 }
 
-DenseBlocks::Rows DenseBlocks::Changes(const LookupPlan& plan) {
+DenseBlocks::Rows DenseBlocks::Changes(const LookupPlan& plan, float share) {
   FillFlat(tables_[0], [&](size_t a, size_t, std::span<float> to) {
     std::ranges::copy(engine_.pushed(a), to.begin());
   });
@@ -97,7 +95,7 @@ DenseBlocks::Rows DenseBlocks::Changes(const LookupPlan& plan) {
   FillFlat(tables_[1], [&](size_t a, size_t at, std::span<float> to) {
     const std::vector<float>& values = engine_.parameters().arrays()[a].values;
     for (size_t i = 0; i < to.size(); ++i) {
-      to[i] = share_ * (tables_[1].pulled[at + i] - values[i]);
+      to[i] = share * (tables_[1].pulled[at + i] - values[i]);
     }
   });
   return InRowOrder(plan);

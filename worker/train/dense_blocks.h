@@ -14,9 +14,8 @@ namespace dt::worker {
 
 class DenseBlocks {
  public:
-  // `engine` outlives it. A change of a running value is divided by `workers`, so that all workers
-  // together change it as much as one of them alone, however stale the values are that they see.
-  DenseBlocks(const JobConfig& job, Engine& engine, uint32_t workers);
+  // `engine` outlives it.
+  DenseBlocks(const JobConfig& job, Engine& engine);
 
   // The tables with their keys, for the planner; including tables without blocks.
   std::vector<DenseBlockTable> tables() const;
@@ -25,9 +24,11 @@ class DenseBlocks {
   // graph.
   void Take(const LookupPlan& plan, std::span<const std::span<const float>> rows);
   // After Engine::Update: what to push for these tables, in row order of `plan`. Valid until the
-  // next call of Changes or Values.
+  // next call of Changes or Values. `share` is 1 / the slices of a step. A change of a running
+  // value is multiplied by it, so that all slices together change it as much as one of them alone,
+  // however stale the values are that they see.
   using Rows = std::array<std::span<const float>, 2>;
-  Rows Changes(const LookupPlan& plan);
+  Rows Changes(const LookupPlan& plan, float share);
   // The arrays' values, in the form of Changes.
   Rows Values(const LookupPlan& plan);
 
@@ -46,7 +47,6 @@ class DenseBlocks {
   Rows InRowOrder(const LookupPlan& plan);
 
   Engine& engine_;
-  const float share_;
   const size_t first_;  // Index of the first of these tables, after those of the graph.
   std::vector<Table> tables_;
 };

@@ -13,13 +13,14 @@ Status RowPuller::Begin(Step step, PullMode mode) {
   DT_TRY(std::unique_ptr<LookupPlan> next, NextPlan(step));
   if (next == nullptr) return OkStatus();
   const TimelineSpan span(timeline_, stage::kSendPull, step, next->batch.slice);
+  const Step as_of = next->batch.step;
   Begun slice{std::move(next), nullptr};
   if (cache_ != nullptr) {
     slice.cached = spare_.empty() ? std::make_unique<CachedPull>() : std::move(spare_.back());
     if (!spare_.empty()) spare_.pop_back();
-    cache_->Split(*slice.plan, step, *slice.cached);
+    cache_->Split(*slice.plan, as_of, *slice.cached);
   }
-  client_.BeginPull(slice.cached != nullptr ? slice.cached->misses : *slice.plan, step, mode);
+  client_.BeginPull(slice.cached != nullptr ? slice.cached->misses : *slice.plan, as_of, mode);
   ahead_.push_back(std::move(slice));
   if (mode == PullMode::kTrain) PrefetchNext(step);
   return OkStatus();

@@ -21,7 +21,8 @@ class RowPuller {
             Timeline* timeline = nullptr)
       : reader_(reader), client_(client), cache_(cache), timeline_(timeline) {}
 
-  // Sends the pull of the next slice, as of `step`; does nothing after the last slice.
+  // Sends the pull of the next slice, as of the slice's step; does nothing after the last slice.
+  // `step` is the one at hand, for the timeline.
   Status Begin(Step step, PullMode mode);
   // Waits for the rows of the slice begun first; nullptr after the last slice. The returned slice
   // and the one before it stay unchanged.

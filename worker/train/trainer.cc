@@ -8,17 +8,6 @@
 #include "worker/train/stage_spans.h"
 
 namespace dt::worker {
-namespace {
-
-// Adds a step's mean losses, if it had samples.
-void AddStep(bool first, uint32_t samples, std::span<const double> losses, TrainDone& to) {
-  if (samples == 0) return;
-  to.samples += samples;
-  for (size_t l = 0; l < losses.size(); ++l) to.loss_sums[l] += losses[l] * samples;
-  if (first) to.first_losses.assign(losses.begin(), losses.end());
-}
-
-}  // namespace
 
 const Dataset& Datasets::of(SplitKind split) const {
   switch (split) {
@@ -34,9 +23,9 @@ const Dataset& Datasets::of(SplitKind split) const {
 
 Trainer::Trainer(Options options) : options_(std::move(options)) {
   if (!options_.job.train.asynchronous()) return;
-  dense_.emplace(options_.job, options_.engine, options_.ranks);
+  dense_.emplace(options_.job, options_.engine);
   if (options_.other_engine != nullptr) {
-    other_dense_.emplace(options_.job, *options_.other_engine, options_.ranks);
+    other_dense_.emplace(options_.job, *options_.other_engine);
   }
   if (options_.job.train.cached_rows == 0) return;
   RowCache::Options cache{.dims = {},
@@ -106,12 +95,17 @@ std::function<bool(LookupPlan&)> Trainer::OwnSlices(const TrainOrder& order) con
   };
 }
 
+bool Trainer::CanDo(const TrainOrder& order) const {
+  if (order.first_step < order.epoch_first_step || order.slice_owner.empty()) return false;
+  if (dense_) return true;
+  const Plan& plan = options_.engine.plan();
+  const uint32_t teams = options_.ranks / plan.devices;
+  return order.slice_owner.size() == plan.slices &&
+         std::ranges::all_of(order.slice_owner, [&](uint32_t owner) { return owner < teams; });
+}
+
 Result<TrainDone> Trainer::Train(const TrainOrder& order) {
-  const uint32_t slices = dense_ ? options_.ranks : options_.engine.plan().slices;
-  const uint32_t teams = options_.ranks / options_.engine.plan().devices;
-  const bool unknown =
-      std::ranges::any_of(order.slice_owner, [&](uint32_t owner) { return owner >= teams; });
-  if (order.slice_owner.size() != slices || unknown || order.first_step < order.epoch_first_step) {
+  if (!CanDo(order)) {
     return Internal("the scheduler ordered steps {} to {} in {} slices, which the plan cannot do",
                     order.first_step, order.end_step, order.slice_owner.size());
   }
@@ -129,13 +123,10 @@ Step Trainer::FirstStepOf(const TrainOrder& order) const {
   return std::max(order.first_step, options_.progress.step);
 }
 
-// A worker that asks for more parts than others counts more steps than the order has; for these,
-// the schedule stays at the order's last step.
 float Trainer::LrScale(const TrainOrder& order, Step step) const {
   const JobConfig& job = options_.job;
   const Step job_steps = job.train.steps(options_.data.train->rows());
-  return static_cast<float>(order.lr_scale * job.optimizer.schedule.ScaleAt(
-                                                 std::min(step, order.end_step - 1), job_steps));
+  return static_cast<float>(order.lr_scale * job.optimizer.schedule.ScaleAt(step, job_steps));
 }
 
 Result<TrainDone> Trainer::TrainSynchronous(const TrainOrder& order) {
@@ -211,29 +202,23 @@ Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, Stages& stages) {
 // ------------------------------------------------------------ asynchronous training
 
 // Sends pulls as far ahead as the staleness allows, and begins steps on free lanes.
-Status Trainer::BeginAsynchronous(const TrainOrder& order, Step step, UnderWay& steps,
-                                  AsyncStages& on) {
+Status Trainer::BeginAsynchronous(const AsyncStepInfo& now, UnderWay& steps, AsyncStages& on) {
   // A step does not see those earlier steps of its worker that are pulled and not yet pushed, so
   // the staleness limits their number. One more step is pulled than there are lanes.
-  const Step unseen = std::min<Step>(options_.job.train.staleness, on.lanes.size());
-  const Step end = step + (on.overlap ? unseen : 0) + 1;
+  const uint64_t unseen = std::min<uint64_t>(options_.job.train.staleness, on.lanes.size());
+  const uint64_t end = now.number + (on.overlap ? unseen : 0) + 1;
   while (!steps.all_pulled && steps.pulled < end) {
     const size_t before = on.puller.ahead();
-    DT_TRY_STATUS(on.puller.Begin(steps.pulled, PullMode::kTrain));
+    DT_TRY_STATUS(on.puller.Begin(now.order + steps.pulled, PullMode::kTrain));
     steps.all_pulled = on.puller.ahead() == before;
     if (!steps.all_pulled) ++steps.pulled;
   }
-  for (; steps.begun < std::min(steps.pulled, step + on.lanes.size()); ++steps.begun) {
-    DT_TRY_STATUS(BeginAsyncStep(AsyncInfoOf(order, steps.begun), on));
+  for (; steps.begun < std::min(steps.pulled, now.number + on.lanes.size()); ++steps.begun) {
+    AsyncStepInfo step = now;
+    step.number = steps.begun;
+    DT_TRY_STATUS(BeginAsyncStep(step, on));
   }
   return OkStatus();
-}
-
-AsyncStepInfo Trainer::AsyncInfoOf(const TrainOrder& order, Step step) const {
-  return {.worker = options_.self,
-          .step = step,
-          .first_step = order.first_step,
-          .lr_scale = LrScale(order, step)};
 }
 
 Result<TrainDone> Trainer::TrainAsynchronous(const TrainOrder& order) {
@@ -243,8 +228,12 @@ Result<TrainDone> Trainer::TrainAsynchronous(const TrainOrder& order) {
   RowPuller puller(*reader, options_.client, cache_ ? &*cache_ : nullptr, options_.timeline);
   std::vector<AsyncLane> lanes = {{options_.engine, *dense_}};
   if (other_dense_) lanes.push_back({*options_.other_engine, *other_dense_});
-  AsyncStages stages{puller, options_.client, lanes, options_.job.parallel.overlap,
-                     options_.timeline};
+  AsyncStages stages{.puller = puller,
+                     .client = options_.client,
+                     .lanes = lanes,
+                     .lr_scale = [&](Step step) { return LrScale(order, step); },
+                     .overlap = options_.job.parallel.overlap,
+                     .timeline = options_.timeline};
   Result<TrainDone> done = RunSteps(order, stages);
   if (!done.ok()) {
     for (const AsyncLane& lane : lanes) lane.engine.Abandon();
@@ -253,49 +242,55 @@ Result<TrainDone> Trainer::TrainAsynchronous(const TrainOrder& order) {
 }
 
 Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, AsyncStages& stages) {
-  const TimePoint begun = options_.clock->Now();
-  TrainDone done = NothingDone(order);
-  UnderWay steps{.pulled = order.first_step, .begun = order.first_step};
-  for (Step step = order.first_step;; ++step) {
+  OrderProgress& own = options_.order;
+  if (!own.begun) {
+    own.begun = options_.clock->Now();
+    own.done = NothingDone(order);
+  }
+  PushedSteps pushed(order, own);
+  UnderWay steps;
+  AsyncStepInfo info{.worker = options_.self,
+                     .order = order.first_step,
+                     .settled = order.settled_step,
+                     .slices = static_cast<uint32_t>(order.slice_owner.size())};
+  for (;; ++info.number) {
     DT_TRY_STATUS(options_.interrupted());
-    TimelineSpan whole(options_.timeline, stage::kStep, step);
-    DT_TRY_STATUS(BeginAsynchronous(order, step, steps, stages));
-    if (steps.begun == step) {
+    TimelineSpan whole(options_.timeline, stage::kStep, info.count());
+    DT_TRY_STATUS(BeginAsynchronous(info, steps, stages));
+    if (steps.begun == info.number) {
       whole.Cancel();
       break;
     }
-    DT_TRY(const AsyncStepResult result, EndAsyncStep(AsyncInfoOf(order, step), stages));
-    AddStep(step == order.first_step, result.samples, result.losses, done);
-    options_.report(std::min(step + 1, order.end_step), done.samples);
+    DT_TRY(const AsyncStepResult result, EndAsyncStep(info, stages));
+    pushed.Add(
+        {result.step, result.slice, result.samples, {result.losses.begin(), result.losses.end()}});
+    pushed.Acknowledge(result.acknowledged);
+    options_.report(pushed.step(), pushed.samples());
   }
   DT_TRY_STATUS(options_.client.WaitForPushes());
-  done.seconds = SecondsBetween(begun, options_.clock->Now());
-  return done;
+  pushed.Acknowledge(info.number);
+  own.done.seconds = SecondsBetween(*own.begun, options_.clock->Now());
+  return own.done;
 }
 
-// This worker's part of each batch; without a bound on staleness, the parts that it asks for.
+// This worker's slices of each batch; without a bound on staleness, those that it asks for.
 std::function<bool(LookupPlan&)> Trainer::OwnParts(const TrainOrder& order) const {
   const uint64_t rows = options_.data.train->rows();
   const JobConfig& job = options_.job;
-  return [order, rows, rank = options_.rank, ranks = options_.ranks,
-          batch_size = options_.engine.plan().batch_size,
+  return [order, rows, batch_size = options_.engine.plan().batch_size,
           positions = EpochOrder(job.seed, order.epoch, rows, job.data.shuffle_window),
-          next_split = options_.next_split, own = order.first_step,
-          split = SplitMessage()](LookupPlan& plan) mutable {
-    Step step = own;
-    SliceIndex slice = rank;
-    if (next_split) {
-      if (split.begin == split.end) split = next_split().value_or(SplitMessage());
-      if (split.begin == split.end) return false;
-      step = order.first_step + split.begin / ranks;
-      slice = static_cast<SliceIndex>(split.begin++ % ranks);
-    }
-    if (step >= order.end_step) return false;
+          slices = OrderSlices(order, options_.self, options_.next_split, options_.order)](
+             LookupPlan& plan) mutable {
+    const std::optional<OrderSlices::Slice> own = slices.Next();
+    if (!own.has_value()) return false;
     const SampleRange part =
-        SliceRange(StepRange(rows, batch_size, step - order.epoch_first_step), slice, ranks);
+        SliceRange(StepRange(rows, batch_size, own->step - order.epoch_first_step), own->slice,
+                   static_cast<uint32_t>(order.slice_owner.size()));
     positions.Rows(part.begin, part.end, plan.rows);
-    plan.batch.step = own++;
+    plan.batch.step = own->step;
     plan.batch.slice = 0;
+    plan.batch.pushed_slice = own->slice;
+    plan.batch.next_step = own->next_step;
     plan.batch.samples = plan.batch.step_samples = static_cast<uint32_t>(part.size());
     plan.batch.first_sample = part.begin;
     return true;

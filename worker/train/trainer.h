@@ -10,6 +10,7 @@
 #include "common/control/orders.h"
 #include "worker/data/dataset.h"
 #include "worker/train/async_step.h"
+#include "worker/train/order_slices.h"
 #include "worker/train/train_step.h"
 
 namespace dt::worker {
@@ -17,13 +18,6 @@ namespace dt::worker {
 struct Datasets {
   std::unique_ptr<Dataset> train, valid, test;
   const Dataset& of(SplitKind split) const;
-};
-
-// The part of an order to train that a worker has done.
-struct OrderProgress {
-  uint64_t number = 0;             // The order's.
-  std::optional<TimePoint> begun;  // Its first step.
-  TrainDone done;
 };
 
 class Trainer {
@@ -42,12 +36,11 @@ class Trainer {
     // Evaluations are also written to this file, as CSV; empty: none.
     std::string predictions_path = {};
     uint32_t rank = 0, ranks = 1;
-    // For synchronous workers. Both outlive views: an order goes on in the next one.
+    // Both outlive views: an order goes on in the next one. `progress` is for synchronous workers.
     TrainProgress& progress;
     OrderProgress& order;
-    // For asynchronous workers without a bound on staleness: returns the next parts of the current
-    // order; an empty range or an error ends the order. Called on the reader's thread.
-    std::function<Result<SplitMessage>()> next_split = {};
+    // For asynchronous workers without a bound on staleness. Called on the reader's thread.
+    OrderSlices::NextSplit next_split = {};
     std::function<Status()> interrupted;
     // Called after each step, with the steps done and the samples of this order so far.
     std::function<void(Step step, uint64_t samples)> report;
@@ -80,18 +73,18 @@ class Trainer {
   Result<TrainDone> TrainAsynchronous(const TrainOrder& order);
   Result<TrainDone> RunSteps(const TrainOrder& order, AsyncStages& stages);
   float LrScale(const TrainOrder& order, Step step) const;  // From the plateau and the schedule.
-  // In an order: pulls of steps before `pulled` are sent, and steps before `begun` are begun.
+  // In an order: so many pulls are sent, and so many steps begun.
   struct UnderWay {
-    Step pulled = 0, begun = 0;
+    uint64_t pulled = 0, begun = 0;
     bool all_pulled = false;
   };
-  Status BeginAsynchronous(const TrainOrder& order, Step step, UnderWay& steps, AsyncStages& on);
-  AsyncStepInfo AsyncInfoOf(const TrainOrder& order, Step step) const;
+  Status BeginAsynchronous(const AsyncStepInfo& now, UnderWay& steps, AsyncStages& on);
   Status SetDense();
   LookupPlan DensePlan() const;
   std::vector<uint32_t> WireTablesOf(const std::vector<DenseBlockTable>& fixed) const;
   std::function<bool(LookupPlan&)> OwnSlices(const TrainOrder& order) const;
   std::function<bool(LookupPlan&)> OwnParts(const TrainOrder& order) const;
+  bool CanDo(const TrainOrder& order) const;
   std::function<bool(LookupPlan&)> OwnBatches(const EvaluateOrder& order) const;
 
   const Options options_;

@@ -196,8 +196,12 @@ Status CountingWorker::AsynchronousStep(const TrainOrder& order, Step step) {
     return std::pair(least, most);
   }));
   team_.Begin(rank_, step);
-  DT_TRY_STATUS(
-      Push({.step = step, .worker = link_->welcome().id, .first_step = order.first_step}, plan));
+  const SenderTurn turn{.worker = link_->welcome().id,
+                        .order = order.first_step,
+                        .number = step - order.first_step,
+                        .clock = step + 1,
+                        .settled = order.settled_step};
+  DT_TRY_STATUS(Push({.step = step, .slice = rank_, .slices = parts_, .turn = turn}, plan));
   team_.End(rank_, step);
   Count(step, rank_);
   return OkStatus();

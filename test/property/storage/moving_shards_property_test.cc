@@ -176,7 +176,7 @@ class MovingStory {
   void Add(TieredShards& to, ShardId id) {
     ASSERT_TRUE(to.Until([&] { return to.HasLeft(id); })) << "since it was there before";
     SetMember(to, id, ProcessId(1));
-    to.shards().Add(id).Reset(step_);
+    to.shards().Add(id).Reset(step_, {.now = step_});
   }
   // As kFirstStamp has it, each set is server 1 in its own map.
   static void SetMember(TieredShards& of, ShardId id, ProcessId server) {

@@ -62,13 +62,14 @@ class MixesGenerations : public Bug {
   bool OnPush(const std::string& to, const std::string&, PushRequest& push,
               Frames& message) override {
     if (push.mode != PushMode::kGradients || push.pieces.empty()) return true;
-    const PushKey key = {to, push.worker, push.step, push.pieces[0].shard, push.pieces[0].piece};
+    const PushKey key = {to, push.turn.worker, push.step, push.pieces[0].shard,
+                         push.pieces[0].piece};
     const auto [at, is_new] = seen_.try_emplace(key, push);
     if (is_new || at->second.stamp.generation == push.stamp.generation) return true;
     PushRequest old = at->second;
     old.stamp = push.stamp;
     old.request = push.request;
-    old.first_step = push.first_step;
+    old.turn = push.turn;
     const bool same = old.keys.size() == push.keys.size() &&
                       std::ranges::equal(old.keys.bytes(), push.keys.bytes());
     // One push only, however often it comes: the old ones of two steps may be each other's new.

@@ -1,5 +1,7 @@
 // Goal: the simulation notices what must not be when the workers of a job change. Method: as in
 // planted_bugs_test.cc.
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include "common/control/packet.h"
@@ -108,6 +110,72 @@ class ForgetsASlice : public ControlBug {
   }
 };
 
+// Asynchronous training: nobody does what a lost worker has left of an order.
+class ForgetsWhatIsLeft : public ControlBug {
+ public:
+  using ControlBug::ControlBug;
+
+ private:
+  bool Change(const std::string&, const std::string&, ControlMessage& message) override {
+    auto* const order = std::get_if<OrderMessage>(&message);
+    auto* const train = order != nullptr ? std::get_if<TrainOrder>(&order->what) : nullptr;
+    if (train == nullptr) return false;
+    const std::vector<uint32_t>& first =
+        owners_.try_emplace({train->first_step, order->number}, train->slice_owner).first->second;
+    bool changed = false;
+    for (size_t slice = 0; slice < first.size(); ++slice) {
+      if (train->slice_owner[slice] == first[slice]) continue;
+      changed = changed || train->slice_owner[slice] != 0;
+      train->slice_owner[slice] = 0;
+    }
+    if (changed && struck() == 0) Strike();
+    return changed;
+  }
+  std::map<std::pair<Step, uint64_t>, std::vector<uint32_t>> owners_;  // By order.
+};
+
+// A server does not know a slice again that it has applied.
+class CountsASliceTwice : public ControlBug {
+ public:
+  using ControlBug::ControlBug;
+
+ private:
+  bool Change(const std::string&, const std::string&, ControlMessage&) override { return false; }
+  bool OnPush(const std::string&, const std::string&, PushRequest& push, Frames& frames) override {
+    if (push.mode != PushMode::kGradients || push.stamp.view == ViewNumber(1)) return true;
+    const bool applied = std::ranges::any_of(
+        push.pieces, [&](const ShardPiece& piece) { return IsApplied(piece.shard, push); });
+    if (!applied) return true;
+    push.slice += push.slices;
+    push.slices *= 2;
+    frames = Encode(push);
+    if (struck() == 0) Strike();
+    return true;
+  }
+  // By another worker.
+  bool IsApplied(ShardId id, const PushRequest& push) {
+    const auto pushed = [&](const server::ClockState::Applied& applied) {
+      return applied.step == push.step && (applied.slices >> push.slice & 1) != 0;
+    };
+    const auto own = [&](const server::ClockState::Turn& turn) {
+      return turn.worker == push.turn.worker && turn.view == push.stamp.view &&
+             turn.next > push.turn.number;
+    };
+    for (uint32_t s = 0; s < story().cluster().servers(); ++s) {
+      const SimServer* const server = story().cluster().server(s);
+      if (server == nullptr || !server->alive()) continue;
+      for (const server::ShardSet* const set : server->shard_sets()) {
+        const server::Shard* const shard = set->Find(id);
+        if (shard == nullptr || !shard->place().head) continue;
+        const server::ClockState state = shard->clock().state();
+        if (std::ranges::any_of(state.turns, own)) return false;
+        return std::ranges::any_of(state.applied, pushed);
+      }
+    }
+    return false;
+  }
+};
+
 // A worker that joins gets no values.
 class KeepsTheNewcomersValues : public ControlBug {
  public:
@@ -131,6 +199,13 @@ TEST(ViewBugs, AStepThatIsHalfAppliedIsCaught) {
 }
 TEST(ViewBugs, ASliceThatNobodyHasIsCaught) {
   ExpectCaught<ForgetsASlice>(Mode::kManyWorkers, kLostWorkers);
+}
+TEST(ViewBugs, ALostWorkersSlicesThatNobodyDoesAreCaught) {
+  ExpectCaught<ForgetsWhatIsLeft>(Mode::kBoundedManyWorkers, kLostWorkers);
+}
+TEST(ViewBugs, ASliceThatCountsTwiceIsCaught) {
+  ExpectCaught<CountsASliceTwice>(Mode::kBoundedManyWorkers, kLostWorkers);
+  ExpectCaught<CountsASliceTwice>(Mode::kUnboundedManyWorkers, kLostWorkers);
 }
 TEST(ViewBugs, ANewcomerWithoutValuesIsCaught) {
   ExpectCaught<KeepsTheNewcomersValues>(Mode::kManyWorkers,

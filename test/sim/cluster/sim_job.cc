@@ -33,12 +33,18 @@ std::string Rows(uint64_t seed, uint32_t rows, uint32_t first_key, int label = 0
 
 std::string_view StalenessOf(Mode mode) {
   if (IsSynchronous(mode)) return "0";
-  return mode == Mode::kUnbounded ? "unbounded" : "2";
+  const bool unbounded = mode == Mode::kUnbounded || mode == Mode::kUnboundedManyWorkers;
+  return unbounded ? "unbounded" : "2";
 }
 
 uint32_t ReplicasOf(Mode mode) {
   if (!HasChains(mode)) return 1;
   return HasLog(mode) ? 2 : 3;
+}
+
+double RateOf(Mode mode) {
+  if (HasManySteps(mode)) return 1e-5;
+  return mode >= Mode::kBoundedManyWorkers ? 1e-3 : 0.01;  // Four updates a step.
 }
 
 std::string YamlOf(Mode mode) {
@@ -69,11 +75,11 @@ checkpoint: {{every: {every}, keep: 2, durability: {durability}}}
 parallel: {{overlap: {overlap}}}
 )",
       fmt::arg("deep", mode == Mode::kTablesOnWorkers ? "cpu" : "ps"),
-      // So slow over many steps that all gradients stay large enough to be counted.
-      fmt::arg("rate", HasManySteps(mode) ? 1e-5 : 0.01),
-      fmt::arg("count_rate", kCount / kSmallestGradient), fmt::arg("clip", kSmallestGradient),
-      fmt::arg("batch", BatchOf(mode)), fmt::arg("slices", IsSynchronous(mode) ? "4" : "auto"),
-      fmt::arg("epochs", EpochsOf(mode)), fmt::arg("staleness", StalenessOf(mode)),
+      // So slow over many updates that all gradients stay large enough to be counted.
+      fmt::arg("rate", RateOf(mode)), fmt::arg("count_rate", kCount / kSmallestGradient),
+      fmt::arg("clip", kSmallestGradient), fmt::arg("batch", BatchOf(mode)),
+      fmt::arg("slices", IsSynchronous(mode) ? "4" : "auto"), fmt::arg("epochs", EpochsOf(mode)),
+      fmt::arg("staleness", StalenessOf(mode)),
       fmt::arg("early_stop",
                RestoresTheBest(mode) ? ", early_stop: {metric: valid.logloss, patience: 2}" : ""),
       fmt::arg("workers", WorkersOf(mode)), fmt::arg("servers", HasChains(mode) ? 3 : 2),
@@ -83,7 +89,7 @@ parallel: {{overlap: {overlap}}}
       fmt::arg("every", HasManySteps(mode) ? 1000 : 5),
       fmt::arg("durability", HasLog(mode) ? "log" : "checkpoint"),
       // The reader's own thread would ask for parts in real time.
-      fmt::arg("overlap", mode != Mode::kUnbounded));
+      fmt::arg("overlap", StalenessOf(mode) != "unbounded"));
 }
 
 void Write(const std::string& path, const std::string& text) {
@@ -108,7 +114,9 @@ std::string_view NameOf(Mode mode) {
                                          "log, chains",
                                          "bounded, log, chains",
                                          "many workers",
-                                         "tables on workers"};
+                                         "tables on workers",
+                                         "bounded, many workers",
+                                         "unbounded, many workers"};
   return kNames[static_cast<int>(mode)];
 }
 

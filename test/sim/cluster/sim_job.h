@@ -36,6 +36,8 @@ enum class Mode {
   kBoundedLoggedChains,
   kManyWorkers,
   kTablesOnWorkers,
+  kBoundedManyWorkers,
+  kUnboundedManyWorkers,
 };
 std::string_view NameOf(Mode mode);
 inline bool HasManySteps(Mode mode) {
@@ -60,7 +62,7 @@ inline uint32_t WorkersOf(Mode mode) { return mode >= Mode::kManyWorkers ? 4 : 2
 inline bool IsSynchronous(Mode mode) {
   return mode == Mode::kSynchronous || mode == Mode::kLog || mode == Mode::kManySteps ||
          mode == Mode::kChains || mode == Mode::kRestoredChains || mode == Mode::kLoggedChains ||
-         mode >= Mode::kManyWorkers;
+         mode == Mode::kManyWorkers || mode == Mode::kTablesOnWorkers;
 }
 
 // A job with its data and the plan of the real planner, made once.

@@ -158,7 +158,7 @@ void SimWorker::OnPacket(const Frames& message) {
 void SimWorker::TakeFromLink() {
   for (ControlMessage& message : core_.TakeMessages()) {
     if (const auto* split = std::get_if<SplitMessage>(&message)) {
-      split_ = *split;
+      splits_.OnAnswer(*split);
     } else if (auto* map = std::get_if<MapChangedMessage>(&message)) {
       latest_.Set(std::move(map->map));
     } else if (const auto* recall = std::get_if<RecallMessage>(&message)) {
@@ -166,6 +166,7 @@ void SimWorker::TakeFromLink() {
     } else {
       if (const auto* next = std::get_if<NewViewMessage>(&message)) {
         incoming_.OnNewView();
+        splits_.OnNewView();
         latest_.Announce(next->view.number);
       }
       incoming_.Add(std::move(message));
@@ -222,15 +223,14 @@ void SimWorker::Put(const std::string&, std::string) { DT_UNREACHABLE(); }
 Result<std::string> SimWorker::Get(const std::string&, Duration) { DT_UNREACHABLE(); }
 
 Result<SplitMessage> SimWorker::NextSplit(uint64_t order, Duration timeout) {
-  if (!std::exchange(split_asked_, true)) Send(SplitRequestMessage{order});
   const TimePoint deadline = world().Now() + timeout;
-  while (!split_.has_value()) {
+  for (;;) {
+    if (const auto split = splits_.Take(order)) return *split;
+    if (splits_.Ask()) Send(SplitRequestMessage{order});
     if (ended_) return end_status().ok() ? Cancelled("the job is complete") : end_status();
     if (world().Now() >= deadline) return Timeout("no more of the order yet");
     DT_TRY_STATUS(Wait(deadline));
   }
-  split_asked_ = false;
-  return *std::exchange(split_, std::nullopt);
 }
 
 Status SimWorker::end_status() const {

@@ -14,6 +14,7 @@
 #include "common/control/control_link.h"
 #include "common/control/inbox.h"
 #include "common/control/link_core.h"
+#include "common/control/split_book.h"
 #include "common/net/socket.h"
 #include "test/sim/cluster/process.h"
 #include "test/sim/cluster/sim_mesh.h"
@@ -80,8 +81,7 @@ class SimWorker : public Process, private ControlLink, private Network {
   LinkCore core_;
   HeartbeatMessage progress_;
   Inbox incoming_;
-  std::optional<SplitMessage> split_;
-  bool split_asked_ = false;
+  SplitBook splits_;
   std::atomic<bool> ended_ = false;  // Of the link; threads of the engine look at it, too.
   mutable Mutex mutex_;
   Status end_status_ DT_GUARDED_BY(mutex_);

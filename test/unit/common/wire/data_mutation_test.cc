@@ -53,7 +53,8 @@ Frames GoodMessage(Draws& draw) {
   if (kind == 6) {
     return Encode(CopyRequest{.rows = Frame::Of(32),
                               .end = true,
-                              .turns = {{ProcessId(3), 4, 5}},
+                              .turns = {{ProcessId(3), ViewNumber(2), 4, 5, 6}},
+                              .applied = {{6, 0, 3}},
                               .life_bytes = {8, 0, 0},
                               .lives = Frame::Of(8),
                               .held = {{{}, 8, 8, 4}},

@@ -16,7 +16,7 @@ class JobReturnsTest : public JobTest {
   JobReturnsTest() {
     config_.cluster.lease = seconds(1000);
     config_.cluster.wait_for_server = seconds(40);
-    config_.train.staleness = 2;  // No worker can be done without.
+    config_.parallel.optimizer.on = true;  // No worker can be done without.
     MakeThatReturns();
   }
   void MakeThatReturns() {

@@ -133,7 +133,7 @@ TEST_F(JobTest, LeavingEndsTheJob) {
 }
 
 TEST_F(JobTest, AnEndThatIsToldEndsTheJobAtOnce) {
-  config_.train.staleness = 2;  // Otherwise the job goes on; see worker_views_test.cc.
+  config_.parallel.optimizer.on = true;  // Otherwise it goes on; see worker_views_test.cc.
   Make();
   Begin();
   job_->OnProcessEnd(kStart, "elsewhere", {"worker 3", 2, "was killed", false});

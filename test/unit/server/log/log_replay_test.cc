@@ -43,7 +43,10 @@ TEST(LoggedPart, IsReadBackAsItWasWritten) {
   part.end = true;
   part.position = 12;
   part.now = 9;
-  part.turns = {{ProcessId(3), 4, 8}};
+  part.turns = {{ProcessId(3), ViewNumber(2), 4, 8, 9}};
+  part.view = ViewNumber(2);
+  part.settled = 7;
+  part.applied = {{8, 0, 5}};
   part.life_bytes = {3};
   part.lives = Text("old");
   const auto [head, frames] = FramesOf(EncodePart(part));
@@ -56,6 +59,9 @@ TEST(LoggedPart, IsReadBackAsItWasWritten) {
   EXPECT_EQ(back->position, part.position);
   EXPECT_EQ(back->now, part.now);
   EXPECT_EQ(back->turns, part.turns);
+  EXPECT_EQ(back->view, part.view);
+  EXPECT_EQ(back->settled, part.settled);
+  EXPECT_EQ(back->applied, part.applied);
   EXPECT_EQ(back->life_bytes, part.life_bytes);
   EXPECT_TRUE(back->end);
   EXPECT_TRUE(std::ranges::equal(back->rows.bytes(), part.rows.bytes()));

@@ -58,12 +58,9 @@ PushRequest PushOf(const ShardSet& set, uint32_t w, Step step) {
   const Grouping grouping(kRecordTables, kShards, test::AllShards(kShards), rows);
   PushRequest push = grouping.Push(0, test::kFirstStamp, step);
   push.gradients = test::EncodedRows(kRecordTables, grouping.out_groups, grouping.floats);
-  if (set.asynchronous()) {
-    push.worker = ProcessId(w);
-  } else {
-    push.slice = w - 1;
-    push.slices = 2;
-  }
+  if (set.asynchronous()) push.turn = {ProcessId(w), {}, 0, step, step + 1, 0};
+  push.slice = w - 1;
+  push.slices = 2;
   return push;
 }
 

@@ -250,7 +250,9 @@ TEST(ShardSet, PushesOfWorkersApartCountOnceEach) {
     for (uint32_t k = 0; k < 5; ++k) rows[{0u, Philox(9, i, k)[0] % 40}] = {1, 1, 1};
     for (const auto& [at, gradient] : rows) pushes[at.second] += 1;
     PushRequest& push = unacknowledged.emplace_back(MakePush(set, rows, i / 2));
-    push.worker = options.view.workers[i % 2];
+    push.turn = {options.view.workers[i % 2], {}, 0, i / 2, i / 2 + 1, 0};
+    push.slice = i % 2;
+    push.slices = 2;
   }
   for (uint32_t draw = 0; !unacknowledged.empty(); ++draw) {
     ASSERT_LT(draw, 100'000u);

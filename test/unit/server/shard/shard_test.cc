@@ -77,7 +77,7 @@ TEST_F(ShardTest, SumsInSliceOrderWhateverTheArrival) {
   const float gradients[] = {1e8f, -1e8f, 1.0f};  // In another order the sum would lose the 1.
   std::vector<SliceIndex> order = {0, 1, 2};
   do {
-    shard_.Reset(0);
+    shard_.Reset(0, {.now = 0});
     for (const SliceIndex s : order) ASSERT_TRUE(Take(Of(0, s, gradients[s])).ok());
     shard_.Advance(1, context_);
     EXPECT_EQ(Row(), -1.0f);
@@ -87,7 +87,7 @@ TEST_F(ShardTest, SumsInSliceOrderWhateverTheArrival) {
 TEST_F(ShardTest, PiecesOfOneSliceGoTogetherInTheirOrder) {
   const float gradients[] = {1e8f, -1e8f, 1.0f};
   for (const std::vector<uint32_t>& order : {std::vector<uint32_t>{2, 0, 1}, {1, 2, 0}}) {
-    shard_.Reset(0);
+    shard_.Reset(0, {.now = 0});
     for (const uint32_t p : order) {
       EXPECT_FALSE(shard_.clock().CanReach(1));
       ASSERT_TRUE(Take(Piece(Of(0, 1, gradients[p]), p, 3)).ok());
@@ -125,7 +125,7 @@ TEST_F(ShardTest, ResetForgetsRowsAndContributions) {
   for (SliceIndex s = 0; s < 3; ++s) ASSERT_TRUE(Take(Of(0, s, 1)).ok());
   shard_.Advance(1, context_);
   ASSERT_TRUE(Take(Of(1, 0, 1)).ok());
-  shard_.Reset(40);
+  shard_.Reset(40, {.now = 40});
   EXPECT_EQ(shard_.now(), 40u);
   EXPECT_EQ(shard_.clock().held_bytes(), 0u);
   EXPECT_EQ(Row(), 0.0f);

@@ -32,18 +32,18 @@ class Worker {
   Worker(const RankSetting& setting, size_t lanes)
       : server(WireTablesOf(ScriptedJob(setting)), journal),
         rank(setting, std::move(PlainMeshes(1).front()), server, journal),
-        dense_(rank.job, *rank.engine, setting.workers) {
+        dense_(rank.job, *rank.engine) {
     lanes_.push_back({*rank.engine, dense_});
     if (lanes == 2) {
       other_engine_ = Engine::Create(ScriptedPlan(setting), {.pool = rank.pool}).value();
-      other_dense_.emplace(rank.job, *other_engine_, setting.workers);
+      other_dense_.emplace(rank.job, *other_engine_);
       lanes_.push_back({*other_engine_, *other_dense_});
     }
     stages.lanes = lanes_;
   }
 
   static AsyncStepInfo InfoOf(Step step) {
-    return {.worker = kWorker, .step = step, .first_step = kFirst, .lr_scale = 0.5f};
+    return {.worker = kWorker, .order = kFirst, .number = step - kFirst, .slices = 2};
   }
   Status Begin(Step step) {
     DT_TRY_STATUS(rank.puller->Begin(step, PullMode::kTrain));
@@ -83,7 +83,7 @@ class Worker {
   std::vector<AsyncLane> lanes_;
 
  public:
-  AsyncStages stages{*rank.puller, *rank.client, {}};
+  AsyncStages stages{*rank.puller, *rank.client, {}, [](Step) { return 0.5f; }};
 };
 
 TEST(AsyncStep, EachStepIsPushedOnceAsTheWorkersOwn) {
@@ -96,7 +96,7 @@ TEST(AsyncStep, EachStepIsPushedOnceAsTheWorkersOwn) {
     steps.push_back(step);
     EXPECT_EQ(slice, 0u);
     EXPECT_EQ(of, kWorker.value());
-    EXPECT_TRUE(content.starts_with("0.5 1 1;")) << "rate, slices, first step of the order";
+    EXPECT_TRUE(content.starts_with("0.5 2 1;")) << "rate, slices, first step of the order";
   }
   EXPECT_THAT(steps, ElementsAre(1, 2, 3));
 }

@@ -72,7 +72,7 @@ class DenseBlocksTest : public ::testing::Test {
   TaskPool pool_{1};
   const std::unique_ptr<Engine> engine_ =
       Engine::Create(scheduler::MakePlan({job_, Columns(), 1}).value(), {.pool = pool_}).value();
-  DenseBlocks blocks_{job_, *engine_, kWorkers};
+  DenseBlocks blocks_{job_, *engine_};
   LookupPlan plan_;
 };
 
@@ -139,7 +139,7 @@ TEST_F(DenseBlocksTest, ARunningValueChangesByTheWorkersShareOfItsDifference) {
   for (const size_t a : ArraysOf(false)) {
     for (float& value : arrays()[a].values) value -= 8;  // As a step would change it.
   }
-  const DenseBlocks::Rows changes = blocks_.Changes(plan_);
+  const DenseBlocks::Rows changes = blocks_.Changes(plan_, 1.0f / kWorkers);
   size_t floats = 0;
   for (const size_t a : ArraysOf(false)) floats += arrays()[a].values.size();
   EXPECT_EQ(std::ranges::count(changes[1], 8.0f / kWorkers), static_cast<ptrdiff_t>(floats));
@@ -150,7 +150,7 @@ TEST_F(DenseBlocksTest, ARunningValueChangesByTheWorkersShareOfItsDifference) {
 TEST_F(DenseBlocksTest, ATakeReplacesWhatChangesAreMeasuredFrom) {
   Take(RowsFrom(1));
   Take(RowsFrom(5));
-  const DenseBlocks::Rows changes = blocks_.Changes(plan_);
+  const DenseBlocks::Rows changes = blocks_.Changes(plan_, 1.0f / kWorkers);
   EXPECT_EQ(std::ranges::count(changes[1], 0.0f), static_cast<ptrdiff_t>(changes[1].size()));
 }
 

@@ -254,7 +254,7 @@ Frame ScriptedServer::RowsOf(const PullRequest& pull, bool broken) const {
 
 void ScriptedServer::Take(const PushRequest& push) {
   EXPECT_EQ(push.pieces.size(), kShards) << "every shard's clock moves";
-  std::string content = fmt::format("{} {} {};", push.lr_scale, push.slices, push.first_step);
+  std::string content = fmt::format("{} {} {};", push.lr_scale, push.slices, push.turn.order);
   for (const KeyGroup& group : push.groups) {
     content += fmt::format(" {}:{}:{}", group.shard.value(), group.table, group.rows);
   }
@@ -264,7 +264,7 @@ void ScriptedServer::Take(const PushRequest& push) {
   }
   MutexLock lock(mutex_);
   const auto [at, first] =
-      pushes_.try_emplace({push.step, push.slice, push.worker.value()}, content);
+      pushes_.try_emplace({push.step, push.slice, push.turn.worker.value()}, content);
   EXPECT_TRUE(first || at->second == content) << "what is sent again is the same";
 }
 
@@ -318,7 +318,7 @@ ScriptedRank::ScriptedRank(const RankSetting& setting_in, std::unique_ptr<Mesh> 
   PsClient::Options options{.network = network.get(), .clock = &clock};
   options.requests.wire_tables = WireTables(engine->plan().graph, job.model.tables);
   std::vector<DenseBlockTable> fixed;
-  if (job.train.asynchronous()) fixed = DenseBlocks(job, *engine, setting.workers).tables();
+  if (job.train.asynchronous()) fixed = DenseBlocks(job, *engine).tables();
   for (const DenseBlockTable& table : fixed) options.requests.wire_tables.push_back(table.wire);
   const std::vector<WireTable> wire = WireTablesOf(job);
   for (const uint32_t t : options.requests.wire_tables) options.requests.tables.push_back(wire[t]);

@@ -17,7 +17,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr uint64_t kRows = 60;  // Four steps of 16, the last of them short.
+const std::vector<uint32_t> kFirstWorker = {5};  // Owns all slices of asynchronous steps.
+constexpr uint64_t kRows = 60;                   // Four steps of 16, the last of them short.
 
 std::vector<uint64_t> RowsUpTo(uint64_t end) {
   std::vector<uint64_t> rows(end);
@@ -40,7 +41,7 @@ class TrainedWorker {
     data_.train = MakeSamples(kRows, &trained);
     data_.valid = MakeSamples(kRows, &validated);
     data_.test = MakeSamples(0, nullptr);
-    std::function<Result<SplitMessage>()> next_split;
+    OrderSlices::NextSplit next_split;
     if (setting.staleness == kUnboundedStaleness) {
       next_split = [this]() -> Result<SplitMessage> {
         if (splits.empty()) return SplitMessage();
@@ -186,7 +187,7 @@ TEST_F(TrainerTest, TwoOrdersReadWhatOneDoes) {
 // late only AddressSanitizer sees.)
 TEST_F(TrainerTest, WhereverAnOrderFailsTheEngineRestsAfterwards) {
   for (const Step staleness : {Step{0}, Step{4}}) {
-    const std::vector<uint32_t> owner(staleness == 0 ? 4 : 1);
+    const std::vector<uint32_t> owner = staleness == 0 ? std::vector<uint32_t>(4) : kFirstWorker;
     bool fails = true;
     for (size_t point = 0; fails; ++point) {
       Open({.slices = static_cast<uint32_t>(owner.size()), .staleness = staleness}, 1);
@@ -220,33 +221,32 @@ TEST_F(TrainerTest, AnOrderThatThePlanCannotDoIsRefusedAndNothingIsRead) {
 
 TEST_F(TrainerTest, AsynchronousWorkersReadTheirPartsAndSetDenseValuesOnce) {
   Open({.slices = 1, .staleness = 4, .workers = 2}, 2);
-  const auto done = Train({.end_step = 4, .slice_owner = {0, 1}});
+  const auto done = Train({.end_step = 4, .slice_owner = {5, 6}});
   EXPECT_EQ(Sorted(RowsRead()), RowsUpTo(kRows));
   EXPECT_EQ(done[0].samples + done[1].samples, kRows);
   EXPECT_EQ(server_->pushes().size(), 2u * 4) << "each worker's own, for each step";
   EXPECT_EQ(Steps("set").size(), 2u);
-  Train({.epoch = 1, .epoch_first_step = 4, .first_step = 4, .end_step = 8, .slice_owner = {0, 1}});
+  Train({.epoch = 1, .epoch_first_step = 4, .first_step = 4, .end_step = 8, .slice_owner = {5, 6}});
   EXPECT_EQ(Steps("set").size(), 2u) << "the servers have them";
   EXPECT_EQ(server_->pushes().size(), 2u * 8);
 }
 
 // Parts 0 to 4 of a second epoch, in two pieces: two and a half steps of two slices.
-TEST_F(TrainerTest, WithoutABoundAWorkerReadsThePartsThatItIsGivenAsStepsOfItsOwn) {
+TEST_F(TrainerTest, WithoutABoundAWorkerReadsThePartsThatItIsGiven) {
   Open({.slices = 1, .staleness = kUnboundedStaleness, .workers = 2}, 2);
   workers_.pop_back();
   TrainedWorker& worker = *workers_[0];
   worker.splits = {{.begin = 0, .end = 3}, {.begin = 3, .end = 5}};
   const TrainOrder order{
-      .epoch = 1, .epoch_first_step = 4, .first_step = 4, .end_step = 8, .slice_owner = {0, 1}};
+      .epoch = 1, .epoch_first_step = 4, .first_step = 4, .end_step = 8, .slice_owner = {5, 6}};
   const TrainDone done = Train(order)[0];
   EXPECT_EQ(done.samples, 40u);
   const JobConfig job = ScriptedJob({});
   std::vector<uint64_t> want;
   EpochOrder(job.seed, 1, kRows, job.data.shuffle_window).Rows(0, 40, want);
   EXPECT_EQ(worker.trained, want);
-  EXPECT_EQ(Steps("push"), (std::vector<Step>{4, 5, 6, 7, 8}));
-  EXPECT_EQ(worker.progress.back(), std::pair(Step{8}, uint64_t{40}))
-      << "what it tells never passes the order's end";
+  EXPECT_EQ(Steps("push"), (std::vector<Step>{4, 4, 5, 5, 6}));
+  EXPECT_EQ(worker.progress.back(), std::pair(Step{7}, uint64_t{40}));
 }
 
 TEST_F(TrainerTest, AnEvaluationReadsEveryBatchOnceInTheOrderOfTheFile) {

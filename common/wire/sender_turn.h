@@ -1,0 +1,21 @@
+// Whose push of asynchronous training a message or record has, and which of its pushes.
+#pragma once
+
+#include <cstdint>
+
+#include "common/base/ids.h"
+
+namespace dt {
+
+struct SenderTurn {
+  ProcessId worker;
+  ViewNumber view;      // That of the message's stamp.
+  Step order = 0;       // The first step of the order that it works on.
+  uint64_t number = 0;  // Counts the sender's pushes in this order and view, from 0.
+  Step clock = 0;       // With this push, it has pushed its slices of every step before.
+  // Every step before is complete on all shards: a push of such a step has come before.
+  Step settled = 0;
+  friend bool operator==(const SenderTurn&, const SenderTurn&) = default;
+};
+
+}  // namespace dt
