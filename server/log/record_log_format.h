@@ -21,7 +21,7 @@ namespace dt::server::record_log {
 
 inline constexpr uint64_t kMagic = 0x31474f4c48535544;  // "DUSHLOG1"
 inline constexpr uint64_t kEndMark = 0x9e3779b97f4a7c15;
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 inline constexpr uint32_t kParts = 3;
 
 struct SegmentHead {

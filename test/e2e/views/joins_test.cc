@@ -38,7 +38,8 @@ class Joins : public LaunchedJob {
   void OneToFourToTwo(const std::vector<std::string>& more) {
     Launch("one-to-four-to-two", more);
     ASSERT_TRUE(Reaches(100)) << launch_->Output();
-    EXPECT_EQ(Scale("workers", 4).exit_code, 0);
+    const ProgramEnd scaled = Scale("workers", 4);
+    EXPECT_EQ(scaled.exit_code, 0) << scaled.output;
     ASSERT_TRUE(HasWorkers(4)) << launch_->Output();
     const uint64_t joined = StepOf(CheckpointsOf(folder_, name_).back());
     ASSERT_TRUE(Reaches(joined + 200)) << launch_->Output();
@@ -61,6 +62,18 @@ TEST_F(Joins, OneToFourToTwoWorkersChangesNoBit) {
   WriteJob(kOne);
   OneToFourToTwo({});
   EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed());
+}
+
+TEST_F(Joins, AsynchronousOnesToo) {
+  WriteJob(kOne);
+  OneToFourToTwo({"--set", "train.staleness=2", "--set", "train.slices=auto"});
+  EXPECT_EQ(EventsOf("returned"), 0U);
+}
+
+TEST_F(Joins, WithoutABoundToo) {
+  WriteJob(kOne);
+  OneToFourToTwo({"--set", "train.staleness=unbounded", "--set", "train.slices=auto"});
+  EXPECT_EQ(EventsOf("returned"), 0U);
 }
 
 TEST_F(Joins, WithTablesOnWorkers) {

@@ -1,5 +1,5 @@
-// Goal: a worker that is killed, paused or stopped while a job trains synchronously does not end
-// it: the others go on within seconds, and the job ends with the bits of an undisturbed one.
+// Goal: a worker that is killed, paused or stopped while a job trains does not end it: the others
+// go on within seconds, and a synchronous job ends with the bits of an undisturbed one.
 // Method: real processes under `launch`.
 #include <signal.h>
 
@@ -54,6 +54,25 @@ TEST_F(Views, KilledWorkersChangeNoBit) {
   }
   ExpectViews(2);
   EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed());
+}
+
+// What a lost worker was to do is done once by others.
+TEST_F(Views, AsynchronousTrainingGoesOnToo) {
+  for (const char* staleness : {"2", "unbounded"}) {
+    WriteJob({.epochs = 30, .servers = 2, .workers = 3, .staleness = staleness, .more = kEvery100});
+    Launch(fmt::format("asynchronous-{}", staleness));
+    ASSERT_TRUE(Reaches(100)) << launch_->Output();
+    const std::vector<pid_t> workers = Workers();
+    ASSERT_EQ(workers.size(), 3U);
+    kill(workers[1], SIGKILL);
+    ExpectViews(1);
+    Undisturbed();
+    const auto samples = [&](const char* result) {
+      return nlohmann::json::parse(folder_.Read(result))["samples"].get<uint64_t>();
+    };
+    EXPECT_EQ(samples("launched.json"), samples("calm.json")) << staleness;
+    if (HasFailure()) return;
+  }
 }
 
 // At instants that the processes do not choose.

@@ -1,5 +1,7 @@
 #include "scheduler/schedule/order_tracker.h"
 
+#include <map>
+
 #include <gtest/gtest.h>
 
 namespace dt::scheduler {
@@ -94,6 +96,101 @@ TEST(OrderTracker, AnOrderSaysWhichOnesAreSettled) {
   EXPECT_TRUE(tracker.OnDone(kA, {1, TrainDone{}}).ok());
   tracker.TakeCompleted();
   EXPECT_EQ(tracker.Issue(TrainOrder{}, {kA}).settled, 2u);
+}
+
+TEST(OrderTracker, AnOrderToTrainSaysBeforeWhichStepAllIsComplete) {
+  OrdersOut out;
+  OrderTracker tracker(out);
+  const auto settled = [](const OrderMessage& order) {
+    return std::get<TrainOrder>(order.what).settled_step;
+  };
+  EXPECT_EQ(settled(tracker.Issue(TrainOrder{.first_step = 5, .end_step = 9}, {kA})), 5u);
+  EXPECT_EQ(settled(tracker.Issue(TrainOrder{.first_step = 9, .end_step = 12}, {kA})), 5u);
+  EXPECT_TRUE(tracker.OnDone(kA, {1, TrainDone{}}).ok());
+  tracker.TakeCompleted();
+  EXPECT_EQ(settled(tracker.Issue(TrainOrder{.first_step = 12, .end_step = 14}, {kA})), 9u);
+}
+
+// Two orders of three asynchronous workers, of which A has done the first, and C is lost.
+class LostWorkerTest : public ::testing::Test {
+ protected:
+  LostWorkerTest() {
+    const std::vector<ProcessId> all = {kA, kB, kC};
+    const std::vector<uint32_t> owners = {1, 2, 3};
+    tracker_.Issue(TrainOrder{.end_step = 4, .slice_owner = owners}, all);
+    tracker_.Issue(TrainOrder{.first_step = 4, .end_step = 8, .slice_owner = owners}, all);
+    Report(kA, 1, 10);
+  }
+  void Report(ProcessId from, uint64_t order, uint64_t samples) {
+    EXPECT_TRUE(tracker_.OnDone(from, {order, TrainDone{.samples = samples}}).ok());
+  }
+  void Lose(ProcessId id) { tracker_.RemoveWorker(id, true); }
+  // The owners of the slices of each order, as they are sent to one worker.
+  std::map<uint64_t, std::vector<uint32_t>> GoOn(const std::vector<ProcessId>& left, ProcessId to) {
+    std::map<uint64_t, std::vector<uint32_t>> owners;
+    const std::vector<uint32_t> none;
+    for (const auto& [id, order] : tracker_.OnNewWorkers(
+             {.workers = left, .newcomers = {}, .slice_owner = none, .asynchronous = true})) {
+      if (id == to) owners[order.number] = std::get<TrainOrder>(order.what).slice_owner;
+    }
+    return owners;
+  }
+  uint64_t SamplesOfFirst() {
+    auto done = tracker_.TakeCompleted();
+    if (!done.has_value()) return 0;
+    uint64_t samples = 0;
+    for (const auto& [id, its] : done->TakeOutcomes<TrainDone>()) samples += its.samples;
+    return samples;
+  }
+
+  const ProcessId kC{3};
+  OrdersOut out_;
+  OrderTracker tracker_{out_};
+};
+
+using Owners = std::vector<uint32_t>;
+
+// Its own slice of the first order is done: it comes again for the other one alone.
+TEST_F(LostWorkerTest, OthersDoItsSlices) {
+  Lose(kC);
+  const auto sent = GoOn({kA, kB}, kA);
+  EXPECT_EQ(sent.at(1), (Owners{0, 2, 1}));
+  EXPECT_EQ(sent.at(2), (Owners{1, 2, 1}));
+  Report(kB, 1, 20);
+  EXPECT_EQ(SamplesOfFirst(), 0u) << "a slice is left";
+  Report(kA, 1, 5);
+  EXPECT_EQ(SamplesOfFirst(), 35u);
+}
+
+TEST_F(LostWorkerTest, WhatItHasReportedStays) {
+  Report(kC, 1, 7);
+  Lose(kC);
+  const auto sent = GoOn({kA, kB}, kA);
+  EXPECT_FALSE(sent.contains(1)) << "nothing of it is left for A";
+  EXPECT_EQ(sent.at(2), (Owners{1, 2, 1}));
+  Report(kB, 1, 20);
+  EXPECT_EQ(SamplesOfFirst(), 37u);
+}
+
+TEST_F(LostWorkerTest, AnotherIsLost) {
+  Lose(kC);
+  GoOn({kA, kB}, kA);
+  Lose(kA);
+  EXPECT_EQ(GoOn({kB}, kB).at(1), (Owners{0, 2, 2}));
+  EXPECT_EQ(GoOn({kB}, kB).at(2), (Owners{2, 2, 2}));
+  Report(kB, 1, 25);
+  EXPECT_EQ(SamplesOfFirst(), 35u);
+}
+
+// It may have begun them.
+TEST_F(LostWorkerTest, OrdersThatItHadAreNotCancelled) {
+  Lose(kC);
+  tracker_.Recall(1);
+  EXPECT_FALSE(tracker_.OnRecalled(kA, {2, 2})->has_value());
+  const auto recalled = tracker_.OnRecalled(kB, {2, 2});
+  ASSERT_TRUE(recalled.ok() && recalled->has_value());
+  EXPECT_TRUE((*recalled)->cancelled.empty());
+  EXPECT_EQ((*recalled)->again.size(), 2u);
 }
 
 // Six orders to both, the first of which A has done.
