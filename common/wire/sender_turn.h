@@ -1,4 +1,4 @@
-// Whose push of asynchronous training a message or record has, and which of its pushes.
+// The sender of a push of asynchronous training, and which of its pushes it is.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The workers of a job, as numbered views. Synchronous training goes on while workers are lost,
-// join and leave: the next view is formed.
+// The workers of a job, as numbered views. Training goes on while workers are lost, join and leave:
+// the next view is formed.
 //
 //   stable ─Without, Admit: written down, NewView to all─▶ forming ─all have reported─▶ stable
 //
@@ -11,7 +11,11 @@
 //
 // A worker that joins gets ready beside training, and enters the next view, in which another gives
 // it the values. If there is no slice of a step for it, it is a spare: it waits, and enters when
-// another is lost. A plain state machine.
+// another is lost.
+//
+// Asynchronous workers have no values and no steps in common: all that servers have applied stays,
+// and the slices of a lost worker go to others (OrderTracker, WorkQueue). They join and leave when
+// no order is out. A plain state machine.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Which slices of which steps a shard of asynchronous training has applied, so that each counts
-// once, whoever pushes it. Steps that are complete everywhere take no memory.
+// The slices of steps that a shard of asynchronous training has applied, so that each counts once,
+// whoever pushes it. Steps that are complete everywhere take no memory.
 #pragma once
 
 #include <utility>
@@ -19,14 +19,14 @@ class AppliedSlices {
   Step settled() const { return settled_; }
   void Settle(Step step);
 
-  // What is applied from settled() on.
+  // All that is applied from settled() on.
   std::vector<ClockState::Applied> Ascending() const;
   void Reset(const ClockState& state);
 
  private:
   static constexpr uint32_t kWordBits = 64;
   Step settled_ = 0;
-  // By step and word: a bit for each slice.
+  // A bit for each slice, by step and word.
   absl::flat_hash_map<std::pair<Step, uint32_t>, uint64_t> words_;
 };
 

@@ -15,7 +15,7 @@
 // slices whose push it has not heard to be applied. The set of workers changes by a record. A
 // worker's clock never falls; one that joins has the clock of the slowest.
 //
-// What is parked is no part of the state: it makes no record.
+// A push that is parked is no part of the state: it makes no record.
 #include <algorithm>
 #include <map>
 #include <optional>

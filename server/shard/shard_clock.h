@@ -45,7 +45,7 @@ struct ClockState {
   using Applied = CopyRequest::Applied;
   Step now = 0;                         // For synchronous workers.
   std::vector<Contribution> held = {};  // Those that are not applied.
-  // Of asynchronous workers, as in CopyRequest.
+  // For asynchronous workers, as in CopyRequest.
   ViewNumber view = {};
   std::vector<Turn> turns = {};  // Of all workers, by id.
   Step settled = 0;

@@ -78,7 +78,7 @@ class TrainStack {
   const Options options_;
   TrainProgress progress_;
   OrderProgress order_;  // The current order's.
-  // Of orders that this worker has left for another when a view began.
+  // The progress of orders that this worker has left for another when a view began.
   std::map<uint64_t, OrderProgress> left_;
   uint64_t samples_before_ = 0;  // Trained by orders before it.
   HeartbeatMessage heartbeat_;   // As it was reported last.

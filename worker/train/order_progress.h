@@ -1,4 +1,5 @@
-// How far a worker is with an order to train. It outlives views: in the next one the order goes on.
+// The progress of a worker in an order to train. It outlives views: in the next one the order goes
+// on.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ TEST_F(Views, KilledWorkersChangeNoBit) {
   EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed());
 }
 
-// What a lost worker was to do is done once by others.
+// Others do once all that a lost worker was to do.
 TEST_F(Views, AsynchronousTrainingGoesOnToo) {
   for (const char* staleness : {"2", "unbounded"}) {
     WriteJob({.epochs = 30, .servers = 2, .workers = 3, .staleness = staleness, .more = kEvery100});

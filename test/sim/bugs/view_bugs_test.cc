@@ -152,7 +152,7 @@ class CountsASliceTwice : public ControlBug {
     if (struck() == 0) Strike();
     return true;
   }
-  // By another worker.
+  // By an earlier push than this one.
   bool IsApplied(ShardId id, const PushRequest& push) {
     const auto pushed = [&](const server::ClockState::Applied& applied) {
       return applied.step == push.step && (applied.slices >> push.slice & 1) != 0;

@@ -115,7 +115,7 @@ void TrainingGoesOnWithoutWorkers(Mode mode) {
 TEST(Cluster, SynchronousTrainingGoesOnWithoutWorkers) {
   TrainingGoesOnWithoutWorkers(Mode::kManyWorkers);
 }
-// What the lost ones were to do counts once, too.
+// All that the lost ones were to do counts once, too.
 TEST(Cluster, AsynchronousTrainingGoesOnWithoutWorkers) {
   TrainingGoesOnWithoutWorkers(Mode::kBoundedManyWorkers);
   TrainingGoesOnWithoutWorkers(Mode::kUnboundedManyWorkers);

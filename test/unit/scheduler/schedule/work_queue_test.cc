@@ -61,7 +61,7 @@ TEST_F(WorkQueueTest, ARequestThatComesAgainGetsTheSameParts) {
   EXPECT_EQ(Next(successor, 1).begin, other.end);
 }
 
-// What it has reported to be done is not handed out again.
+// Not so the parts that it has reported to be done.
 TEST_F(WorkQueueTest, WhatALostWorkerHasTakenIsHandedOutAgain) {
   WorkQueue queue(record_);
   queue.Open(1, 40);

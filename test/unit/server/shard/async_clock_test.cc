@@ -191,7 +191,7 @@ TEST_F(AsyncClockTest, ResetBeginsAnew) {
   EXPECT_EQ(applied_[1], std::vector<Step>{40});
 }
 
-// What worker 2 has pushed before it was lost is not applied again when worker 1 pushes it.
+// Worker 1 pushes again all that worker 2 has pushed before it was lost.
 TEST_F(AsyncClockTest, ASliceCountsOnceWhoeverPushesIt) {
   for (Step step = 0; step < 3; ++step) ASSERT_EQ(Take({.worker = 2, .step = step}), kOk);
   ASSERT_EQ(Take({.worker = 2, .step = 3, .piece = 0, .pieces = 2}), kOk);
