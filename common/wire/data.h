@@ -159,7 +159,7 @@ struct CopyRequest {
   // Asynchronous workers: slices of a step that are applied, 64 at a time.
   struct Applied {
     Step step = 0;
-    uint32_t word = 0;  // Of slices from 64 × word on.
+    uint32_t word = 0;  // It tells of slices from 64 × word on.
     uint64_t slices = 0;
     friend bool operator==(const Applied&, const Applied&) = default;
   };

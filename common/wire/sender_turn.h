@@ -9,7 +9,7 @@ namespace dt {
 
 struct SenderTurn {
   ProcessId worker;
-  ViewNumber view;      // That of the message's stamp.
+  ViewNumber view;      // The view in the message's stamp.
   Step order = 0;       // The first step of the order that it works on.
   uint64_t number = 0;  // Counts the sender's pushes in this order and view, from 0.
   Step clock = 0;       // With this push, it has pushed its slices of every step before.

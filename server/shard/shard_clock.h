@@ -47,7 +47,7 @@ struct ClockState {
   std::vector<Contribution> held = {};  // Those that are not applied.
   // For asynchronous workers, as in CopyRequest.
   ViewNumber view = {};
-  std::vector<Turn> turns = {};  // Of all workers, by id.
+  std::vector<Turn> turns = {};  // One for each worker, by id.
   Step settled = 0;
   std::vector<Applied> applied = {};  // Ascending.
 };

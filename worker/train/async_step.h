@@ -45,7 +45,7 @@ struct AsyncStepInfo {
   Step order = 0;       // First step of the order.
   uint64_t number = 0;  // Counts this worker's steps in the order and view, from 0.
   Step settled = 0;     // As in SenderTurn.
-  uint32_t slices = 1;  // Of a step of the order; each is pushed by one worker.
+  uint32_t slices = 1;  // So many make a step of the order; each is pushed by one worker.
 
   Step count() const { return order + number; }  // For the timeline.
 };

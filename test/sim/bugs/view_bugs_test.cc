@@ -15,6 +15,12 @@ constexpr Misfortunes kLostWorkers = {.network = {.delay_max = milliseconds(20)}
                                       .from_step = 1,
                                       .lose_worker = 0.1};
 
+// Returns null if the message is no order to train.
+TrainOrder* TrainOf(ControlMessage& message) {
+  auto* const order = std::get_if<OrderMessage>(&message);
+  return order != nullptr ? std::get_if<TrainOrder>(&order->what) : nullptr;
+}
+
 // A bug in what the scheduler and processes tell each other.
 class ControlBug : public Bug {
  public:
@@ -100,8 +106,7 @@ class ForgetsASlice : public ControlBug {
 
  private:
   bool Change(const std::string&, const std::string&, ControlMessage& message) override {
-    auto* const order = std::get_if<OrderMessage>(&message);
-    auto* const train = order != nullptr ? std::get_if<TrainOrder>(&order->what) : nullptr;
+    TrainOrder* const train = TrainOf(message);
     if (train == nullptr || train->slice_owner.back() >= 3) return false;
     if (struck() == 0) Strike();
     train->slice_owner.front() = train->slice_owner.back();
@@ -117,11 +122,11 @@ class ForgetsWhatIsLeft : public ControlBug {
 
  private:
   bool Change(const std::string&, const std::string&, ControlMessage& message) override {
-    auto* const order = std::get_if<OrderMessage>(&message);
-    auto* const train = order != nullptr ? std::get_if<TrainOrder>(&order->what) : nullptr;
+    TrainOrder* const train = TrainOf(message);
     if (train == nullptr) return false;
+    const uint64_t number = std::get<OrderMessage>(message).number;
     const std::vector<uint32_t>& first =
-        owners_.try_emplace({train->first_step, order->number}, train->slice_owner).first->second;
+        owners_.try_emplace({train->first_step, number}, train->slice_owner).first->second;
     bool changed = false;
     for (size_t slice = 0; slice < first.size(); ++slice) {
       if (train->slice_owner[slice] == first[slice]) continue;

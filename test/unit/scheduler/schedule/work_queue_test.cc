@@ -51,7 +51,7 @@ TEST_F(WorkQueueTest, ARequestThatComesAgainGetsTheSameParts) {
   WorkQueue queue(record_);
   queue.Open(1, 8);
   const SplitMessage first = Next(queue, 1, 7), other = Next(queue, 1, 8);
-  WorkQueue successor(record_);  // Of another scheduler, with the same record.
+  WorkQueue successor(record_);  // Another scheduler has it, with the same record.
   for (const SplitMessage& given : {first, other}) {
     const ProcessId worker(given.number == first.number ? 7 : 8);
     const SplitMessage again = successor.Next(worker, {1, given.number}, workers_);

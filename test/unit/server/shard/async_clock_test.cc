@@ -17,7 +17,7 @@ struct Sent {
   uint32_t worker = 0;
   Step step = 0;
   uint32_t piece = 0, pieces = 1;
-  Step first_step = 0;  // Of the order, whose steps it pushes one after the other.
+  Step first_step = 0;  // The order's; the worker pushes its steps one after the other.
   std::optional<SliceIndex> slice = {};
   std::optional<uint64_t> number = {};
   Step settled = 0;
