@@ -1,6 +1,7 @@
 #include "common/base/folder.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace dt {
 
@@ -23,13 +24,6 @@ Result<std::vector<fs::path>> ListFolder(const fs::path& folder) {
 std::vector<fs::path> ListFolderIfAny(const fs::path& folder) {
   Result<std::vector<fs::path>> entries = ListFolder(folder);
   return entries.ok() ? *std::move(entries) : std::vector<fs::path>();
-}
-
-std::error_code LinkOrCopy(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  fs::create_hard_link(from, to, error);
-  if (error) fs::copy_file(from, to, error);
-  return error;
 }
 
 }  // namespace dt

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <system_error>
 #include <vector>
 
 #include "common/base/status.h"
@@ -15,8 +14,5 @@ namespace dt {
 Result<std::vector<std::filesystem::path>> ListFolder(const std::filesystem::path& folder);
 // Like ListFolder, but empty on any error. For folders that need not exist.
 std::vector<std::filesystem::path> ListFolderIfAny(const std::filesystem::path& folder);
-// Makes `to`, which must not exist, a hard link to `from`, or a copy where there can be no link.
-// For files that never change.
-std::error_code LinkOrCopy(const std::filesystem::path& from, const std::filesystem::path& to);
 
 }  // namespace dt

@@ -7,7 +7,7 @@
 
 #include <rocksdb/env.h>
 
-#include "common/base/folder.h"
+#include "common/storage/copy_file.h"
 
 namespace dt {
 namespace {
@@ -31,14 +31,10 @@ rocksdb::Status CopyFiles(rocksdb::DB& db, const std::string& to, const LiveFile
     const fs::path source = db.GetName() + each, target = to + each;
     const std::string name = target.filename();
     if (name == "CURRENT") continue;  // It only names the list, which may be another one by now.
-    std::error_code error;
-    if (target.extension() == ".sst") {
-      error = LinkOrCopy(source, target);
-    } else {
-      fs::copy_file(source, target, error);
-    }
     const bool is_list = name.starts_with("MANIFEST-");
-    if (!error && is_list) fs::resize_file(target, files.list_bytes, error);
+    const std::error_code error = target.extension() == ".sst" ? LinkOrCopy(source, target)
+                                  : is_list ? CopyFile(source, target, files.list_bytes)
+                                            : CopyFile(source, target);
     if (error) return ToRocks(error, target);
     if (!is_list) continue;
     const rocksdb::Status named =

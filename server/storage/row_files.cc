@@ -8,6 +8,7 @@
 #include "common/base/folder.h"
 #include "common/base/pause.h"
 #include "common/rows/row_keys.h"
+#include "common/storage/copy_file.h"
 #include "common/storage/file_digest.h"
 
 namespace dt::server {
@@ -31,10 +32,7 @@ std::string Renamed(std::string text, const std::string& from, const std::string
 
 // Row files never change and are linked; the others, which RocksDB rewrites, are copied.
 std::error_code CopyOrLink(const fs::path& from, const fs::path& to) {
-  if (from.extension() == kRowsSuffix) return LinkOrCopy(from, to);
-  std::error_code error;
-  fs::copy_file(from, to, error);
-  return error;
+  return from.extension() == kRowsSuffix ? LinkOrCopy(from, to) : CopyFile(from, to);
 }
 
 }  // namespace
