@@ -118,6 +118,21 @@ void PrintShards(const Json& status) {
   }
 }
 
+// Threads that have been at one thing for long.
+void PrintThreads(const Json& status) {
+  constexpr double kLong = 5;  // Seconds.
+  for (const Json& p : MemberOf(status, "processes")) {
+    for (const Json& thread : MemberOf(p, "threads")) {
+      const double seconds = NumberOf(thread, "seconds");
+      if (seconds < kLong) continue;
+      Print("  {} {:.0f}, {}: {} for {:.0f} s\n", TextOf(p, "role", "?"), NumberOf(p, "id"),
+            TextOf(thread, "name", "?"), TextOf(thread, "doing", "has made no turn"), seconds);
+    }
+  }
+  const double turn = NumberOf(status, "longest_turn");
+  if (turn >= 1) Print("  scheduler: its loop stood still for {:.1f} s, of late\n", turn);
+}
+
 void PrintStatus(const Json& status) {
   Print("job {}: {}, epoch {:.0f} of {:.0f}, step {:.0f} of {:.0f}\n", TextOf(status, "job", "?"),
         TextOf(status, "phase", "?"), NumberOf(status, "epoch"), NumberOf(status, "epochs"),
@@ -125,6 +140,7 @@ void PrintStatus(const Json& status) {
   for (const Json& what : MemberOf(status, "recovers")) {
     if (what.is_string()) Print("  {}\n", what.get<std::string>());
   }
+  PrintThreads(status);
   const std::string figures = FiguresOf(status);
   if (!figures.empty()) Print("  {}\n", figures);
   const Json& history = MemberOf(status, "history");

@@ -38,6 +38,8 @@ DT_TABLE(TableReport, fbs::TableReport);
 DT_TABLE(CopyReport, fbs::CopyReport);
 DT_TABLE(ChainReport, fbs::ChainReport);
 DT_TABLE(ExecutorReport, fbs::ExecutorReport);
+DT_TABLE(ThreadReport, fbs::ThreadReport);
+DT_TABLE(PeerReport, fbs::PeerReport);
 DT_TABLE(CopySum, fbs::CopySum);
 DT_TABLE(DenseSum, fbs::DenseSum);
 DT_TABLE(CheckpointFile, fbs::File);

@@ -170,6 +170,7 @@ class ControlLinkImpl : public ControlLink {
       MutexLock lock(mutex_);
       heartbeat = progress_;
     }
+    if (options_.on_heartbeat) options_.on_heartbeat(heartbeat);
     heartbeat.stats =
         ReadProcessStats(options_.traffic != nullptr ? options_.traffic : options_.network);
     return heartbeat;

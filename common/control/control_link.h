@@ -29,6 +29,8 @@ class ControlLink {
     // For workers. Told of each NewView when it arrives, on the link's thread; Receive returns it,
     // too. Orders that Receive has not returned before are dropped.
     std::function<void(ViewNumber)> on_view = {};
+    // Adds to each heartbeat what the threads of the process do; called on the link's thread.
+    std::function<void(HeartbeatMessage&)> on_heartbeat = {};
     // The link ends (Unavailable) if the scheduler is silent for longer.
     Duration scheduler_outage = seconds(60);
   };

@@ -73,6 +73,22 @@ struct ExecutorReport {
   std::string doing;    // What it does that may take long; empty: nothing.
   DT_FIELDS(turn_age, doing)
 };
+// Any other thread of a server or worker.
+struct ThreadReport {
+  std::string name;                     // "train", "reader", "exchange"; "main" of a server.
+  std::string doing;                    // For people; empty: it waits for work.
+  double seconds = 0;                   // Since it began that; of "main": since its last turn.
+  bool in_step = false, waits = false;  // It is part of a step; a wait for somebody else.
+  DT_FIELDS(name, doing, seconds, in_step, waits)
+};
+// The connections of a worker to the others of its view.
+struct PeerReport {
+  ViewNumber view;
+  ProcessId awaited;    // The worker that it waits for, or has lost; 0: none, or not known.
+  double seconds = 0;   // For how long it has waited, or the connections have been broken.
+  bool broken = false;  // They are of no use any more: it waits for the next view.
+  DT_FIELDS(view, awaited, seconds, broken)
+};
 // Sent at least four times in a lease.
 struct HeartbeatMessage {
   Step step = 0;         // Workers: steps done. Servers: the lowest applied step.
@@ -84,7 +100,10 @@ struct HeartbeatMessage {
   std::vector<ExecutorReport> executors;  // Servers.
   bool waiting = false;                   // Workers: for answers of servers.
   std::vector<ProcessId> unreachable;     // Servers that have not answered for a lease.
-  DT_FIELDS(step, samples, stats, log_bytes, tables, chains, executors, waiting, unreachable)
+  std::vector<ThreadReport> threads;
+  PeerReport peers;  // Workers.
+  DT_FIELDS(step, samples, stats, log_bytes, tables, chains, executors, waiting, unreachable,
+            threads, peers)
 };
 
 }  // namespace dt

@@ -22,6 +22,14 @@ Timeline::Timeline(const Options& options)
   DT_CHECK(options.first <= options.last);
 }
 
+Activity* Timeline::ActivityOf(Track track) const {
+  Activities* const all = options_.activities;
+  if (all == nullptr) return nullptr;
+  if (track == Track::kTrain) return &all->train;
+  if (track == Track::kReader) return &all->reader;
+  return track == Track::kExchange ? &all->exchange : nullptr;
+}
+
 void Timeline::Record(const RecordedSpan& span) {
   if (!Wants(span.step)) return;
   const size_t at = next_.fetch_add(1, std::memory_order_relaxed);

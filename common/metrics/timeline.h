@@ -1,5 +1,6 @@
 // Records when each part of a process was busy: spans of chosen steps, from many threads.
-// timeline_trace.h draws them, timeline_summary.h computes figures.
+// timeline_trace.h draws them, timeline_summary.h computes figures. Tells what threads do now, in
+// any step.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ids.h"
+#include "common/metrics/activity.h"
 
 namespace dt {
 
@@ -45,6 +47,7 @@ struct SpanLabel {
   Track track = Track::kTrain;
   std::string_view name;
   std::string_view category = kWork;
+  bool waits() const { return category == kWait; }
 };
 
 inline constexpr SliceIndex kNoSlice = ~SliceIndex{0};
@@ -65,6 +68,8 @@ class Timeline {
     Step first = 0, last = 0;  // Both are recorded.
     size_t spans_max = size_t{1} << 16;
     const Clock* clock = &SystemClock();
+    // Told what the threads do; null: nobody asks. Outlives the timeline.
+    Activities* activities = nullptr;
   };
   explicit Timeline(const Options& options);
 
@@ -73,6 +78,8 @@ class Timeline {
     return open_.load(std::memory_order_relaxed) && step - options_.first <= steps_after_first_;
   }
   TimePoint Now() const { return options_.clock->Now(); }
+  // That of the thread whose work is on this track; null: it is not told.
+  Activity* ActivityOf(Track track) const;
   // REQUIRES: the step is wanted. If no space is left, the span is only counted as dropped.
   void Record(const RecordedSpan& span);
   // After this call no step is wanted.
@@ -97,16 +104,21 @@ class Timeline {
   std::atomic<size_t> next_{0};
 };
 
-// Records the time from its construction to its destruction, if the timeline wants the step. The
-// timeline may be null.
+// Records the time from its construction to its destruction, if the timeline wants the step. Until
+// its end, the thread does this; then again what it did before. The timeline may be null.
 class TimelineSpan {
  public:
   TimelineSpan(Timeline* timeline, const SpanLabel& label, Step step, SliceIndex slice = kNoSlice)
-      : timeline_(timeline != nullptr && timeline->Wants(step) ? timeline : nullptr) {
+      : timeline_(timeline != nullptr && timeline->Wants(step) ? timeline : nullptr),
+        activity_(timeline != nullptr ? timeline->ActivityOf(label.track) : nullptr) {
+    if (timeline_ == nullptr && activity_ == nullptr) return;
+    const TimePoint now = timeline->Now();
+    if (activity_ != nullptr) before_ = activity_->Set({label.name, label.waits(), step, now});
     if (timeline_ == nullptr) return;
-    span_ = {.label = label, .step = step, .slice = slice, .begin = timeline_->Now()};
+    span_ = {.label = label, .step = step, .slice = slice, .begin = now};
   }
   ~TimelineSpan() {
+    if (activity_ != nullptr) activity_->Set(before_);
     if (timeline_ == nullptr) return;
     span_.end = timeline_->Now();
     timeline_->Record(span_);
@@ -120,6 +132,8 @@ class TimelineSpan {
 
  private:
   Timeline* timeline_;
+  Activity* const activity_;
+  Activity::Begun before_;
   RecordedSpan span_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/log.h"
+#include "scheduler/membership/worker_suspects.h"
 
 namespace dt::scheduler {
 namespace {
@@ -117,6 +118,7 @@ void WorkerViews::Form(TimePoint now, std::vector<ProcessId> workers) {
   for (const Member* server : job_.members.OfRole(Role::kServer)) views.missing.insert(server->id);
   // The rendezvous has keys of the old view only.
   job_.record.rendezvous = {};
+  formed_ = now;
   if (!since_.has_value()) since_ = now;
   for (const ProcessId id : views.missing) {
     job_.out.Send(*job_.members.Find(id), NewViewMessage{view()});
@@ -136,6 +138,15 @@ Status WorkerViews::OnReport(const Member& from, const ViewReportMessage& report
   }
   views.reports[from.id] = {report.step, report.entered, report.newcomer};
   return OkStatus();
+}
+
+std::optional<Suspect> WorkerViews::InTheWay(TimePoint now) {
+  const Duration lease = job_.options.job.cluster.lease;
+  if (forming()) {
+    if (!formed_.has_value()) formed_ = now;  // By a scheduler before this one.
+    return WorkerThatIsLate(job_.members, record().missing, *formed_, now, lease);
+  }
+  return WorkerInTheWay(job_.members, {record().number, record().workers}, now, lease);
 }
 
 std::vector<ProcessId> WorkerViews::Newcomers() const {

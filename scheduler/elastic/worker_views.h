@@ -26,6 +26,7 @@
 #include "common/base/status.h"
 #include "common/control/messages.h"
 #include "common/plan/plan.h"
+#include "scheduler/membership/suspects.h"
 #include "scheduler/state/job_context.h"
 
 namespace dt::scheduler {
@@ -54,6 +55,8 @@ class WorkerViews {
   void Admit(TimePoint now);
   // Errors: Internal, if the report cannot be true.
   Status OnReport(const Member& from, const ViewReportMessage& report);
+  // A worker without which the others go on, as it holds them up.
+  std::optional<Suspect> InTheWay(TimePoint now);
   // Nothing is expected of this server any more.
   void OnServerGone(ProcessId server) { record().missing.erase(server); }
   bool forming() const { return job_.record.views.forming; }
@@ -74,8 +77,9 @@ class WorkerViews {
   void NoteBegun(TimePoint now);
 
   JobContext& job_;
-  std::optional<TimePoint> since_;  // The workers began to change; for the event.
-  std::set<ProcessId> noted_;       // Spares that people were told of.
+  std::optional<TimePoint> since_;   // The workers began to change; for the event.
+  std::optional<TimePoint> formed_;  // The newest view was announced, or this scheduler began.
+  std::set<ProcessId> noted_;        // Spares that people were told of.
 };
 
 }  // namespace dt::scheduler

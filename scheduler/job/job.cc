@@ -119,6 +119,9 @@ void Job::Tick(TimePoint now) {
   if (const auto suspect = recovery_.CheckSuspects(now); suspect && phase() == JobPhase::kRunning) {
     Lose(now, *suspect);
   }
+  if (const auto worker = views_.InTheWay(now); worker && phase() == JobPhase::kRunning) {
+    Lose(now, {worker->id, worker->how});
+  }
   SettleSuccessors(now);
   const Status in_time = start_.CheckTime(now);
   if (!in_time.ok()) Fail(now, in_time);

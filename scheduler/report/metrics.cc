@@ -74,6 +74,8 @@ void AddProgress(const JobStatus& s, MetricsText& text) {
              s.last_checkpoint_time);
   text.Counter("malformed_messages_total", "Messages refused because they were malformed.",
                s.malformed);
+  text.Gauge("scheduler_longest_turn_seconds",
+             "Longest time between two turns of the scheduler's loop, of late.", s.longest_turn);
 }
 
 void AddEvaluation(const LossMetrics& valid, MetricsText& text) {

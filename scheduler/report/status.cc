@@ -21,6 +21,16 @@ Json DeviceJson(const std::optional<DeviceInfo>& device) {
           {"memory_bytes", device->memory_bytes}};
 }
 
+Json ThreadsJson(const std::vector<ThreadReport>& threads) {
+  Json all = Json::array();
+  for (const ThreadReport& thread : threads) {
+    all.push_back({{"name", thread.name},
+                   {"doing", thread.doing.empty() ? Json(nullptr) : Json(thread.doing)},
+                   {"seconds", thread.seconds}});
+  }
+  return all;
+}
+
 Json ProcessJson(const JobStatus::Process& p) {
   return {{"role", p.role},
           {"id", p.id},
@@ -40,7 +50,8 @@ Json ProcessJson(const JobStatus::Process& p) {
           {"draining", p.draining},
           {"kept_bytes", p.kept_bytes},
           {"copied_bytes", p.copied_bytes},
-          {"waits", p.waits.empty() ? Json(nullptr) : Json(p.waits)}};
+          {"waits", p.waits.empty() ? Json(nullptr) : Json(p.waits)},
+          {"threads", ThreadsJson(p.threads)}};
 }
 
 Json ShardsJson(const std::optional<JobStatus::Shards>& shards) {
@@ -109,6 +120,7 @@ std::string StatusJson(const JobStatus& s) {
   const Json json = {{"job", s.job},
                      {"phase", s.phase},
                      {"seconds", s.seconds},
+                     {"longest_turn", s.longest_turn},
                      {"epoch", s.epoch},
                      {"epochs", s.epochs},
                      {"step", s.step},

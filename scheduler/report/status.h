@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/cluster/job_result.h"
+#include "common/control/reports.h"
 #include "common/device/devices.h"
 
 namespace dt::scheduler {
@@ -28,6 +29,7 @@ struct JobStatus {
     bool draining = false;
     uint64_t kept_bytes = 0, copied_bytes = 0;  // As in ChainReport.
     std::string waits = {};  // Why a worker takes no part in training; empty if it does.
+    std::vector<ThreadReport> threads = {};  // Executors of servers included.
   };
   // The chains of all shards.
   struct Shards {
@@ -48,7 +50,9 @@ struct JobStatus {
     std::vector<std::string> lost;  // Servers without which the job went on, and why.
   };
   std::string job, phase;
-  double seconds = 0;                                   // Since the scheduler's start.
+  double seconds = 0;  // Since the scheduler's start.
+  // The longest time between two turns of the scheduler's loop in the last minute.
+  double longest_turn = 0;
   uint64_t epoch = 0, epochs = 0, step = 0, steps = 0;  // `epoch` counts from 1; 0 before training.
   uint64_t samples = 0;
   std::vector<std::string> losses;  // The names of the losses.

@@ -72,11 +72,23 @@ void MergeProcesses(JobStatus& status) {
     one.bytes_sent = std::max(one.bytes_sent, p.bytes_sent);
     one.bytes_received = std::max(one.bytes_received, p.bytes_received);
     if (p.accelerator.has_value()) one.accelerator = p.accelerator;
+    if (&p != &status.processes.front()) {
+      one.threads.insert(one.threads.end(), p.threads.begin(), p.threads.end());
+    }
   }
   status.processes = {std::move(one)};
 }
 
 namespace {
+
+std::vector<ThreadReport> ThreadsOf(const HeartbeatMessage& report) {
+  std::vector<ThreadReport> threads = report.threads;
+  for (size_t e = 0; e < report.executors.size(); ++e) {
+    const ExecutorReport& executor = report.executors[e];
+    threads.push_back({fmt::format("executor {}", e), executor.doing, executor.turn_age});
+  }
+  return threads;
+}
 
 JobStatus::Process ProcessOf(const Member& member, const Job& job, TimePoint now) {
   const Presence& presence = job.membership().presence(member.id);
@@ -104,6 +116,7 @@ JobStatus::Process ProcessOf(const Member& member, const Job& job, TimePoint now
   if (!serves && job.phase() >= JobPhase::kRunning && !job.views().Has(member.id)) {
     process.waits = member.ready ? "a spare: there is no slice of a step for it" : "it gets ready";
   }
+  process.threads = ThreadsOf(presence.report);
   process.kept_bytes = presence.report.chains.kept_bytes;
   process.copied_bytes = presence.report.chains.copied_bytes;
   return process;

@@ -21,6 +21,7 @@
 #include "scheduler/report/result_of.h"
 #include "scheduler/service/disk_environment.h"
 #include "scheduler/service/find_run.h"
+#include "scheduler/service/longest_turn.h"
 #include "scheduler/service/plan_of.h"
 #include "scheduler/service/run_store.h"
 #include "scheduler/service/session_router.h"
@@ -185,9 +186,10 @@ class SchedulerImpl : public Scheduler {
     job_ = record.has_value()
                ? std::make_unique<Job>(options, *environment_, *std::move(record), now)
                : std::make_unique<Job>(options, *environment_, now);
-    pages_.emplace(*job_, StatusPages::Options{options_.job, one_process(), [this] {
-                                                 return router_.malformed() + malformed_packets_;
-                                               }});
+    pages_.emplace(
+        *job_,
+        StatusPages::Options{options_.job, one_process(),
+                             [this] { return router_.malformed() + malformed_packets_; }, &turns_});
   }
 
   Planner PlannerOf() const {
@@ -308,6 +310,7 @@ class SchedulerImpl : public Scheduler {
   void Tick() {
     const TimePoint now = clock_.Now();
     const Duration lease = options_.job.cluster.lease;
+    turns_.Turn(now);
     if (now - last_tick_ > lease / 4) job_->ExtendLeases(now, now - last_tick_);
     last_tick_ = now;
     for (const ProcessEnd& end : process_ends_.Take()) {
@@ -365,6 +368,7 @@ class SchedulerImpl : public Scheduler {
   std::optional<StatusPages> pages_;
   std::unique_ptr<HttpServer> http_;
   TimePoint last_tick_{};
+  LongestTurn turns_;
   std::optional<TimePoint> ended_;
   uint64_t malformed_packets_ = 0;
   bool goes_on_ = false;        // Work is posted for the loop's next turn.

@@ -54,6 +54,7 @@ JobStatus StatusPages::StatusNow() const {
     status.last_checkpoint_time = wall(training->last_checkpoint_at());
   }
   status.malformed = options_.malformed();
+  if (options_.turns != nullptr) status.longest_turn = options_.turns->seconds();
   return status;
 }
 

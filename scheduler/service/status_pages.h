@@ -9,6 +9,7 @@
 #include "common/net/http/http_server.h"
 #include "scheduler/job/job.h"
 #include "scheduler/report/status.h"
+#include "scheduler/service/longest_turn.h"
 
 namespace dt::scheduler {
 
@@ -18,6 +19,7 @@ class StatusPages {
     const JobConfig& job;
     bool one_process = false;             // The other roles are threads of this process.
     std::function<uint64_t()> malformed;  // Packets that were dropped so far.
+    const LongestTurn* turns = nullptr;   // Of the scheduler's loop.
   };
   // REQUIRES: `job` outlives the pages.
   StatusPages(const Job& job, Options options) : job_(job), options_(std::move(options)) {}

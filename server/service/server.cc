@@ -1,6 +1,7 @@
 #include "server/service/server.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -101,6 +102,13 @@ class ServerRole : public Server {
     link.join.role = Role::kServer;
     link.join.memory_bytes = options_.job.cluster.server.memory_bytes;
     link.join.job_fingerprint = options_.job.fingerprint;
+    link.on_heartbeat = [this](HeartbeatMessage& heartbeat) {
+      const TimePoint now = SystemClock().Now();
+      heartbeat.threads.push_back({"main", "", SecondsBetween(turned_, now)});
+      for (size_t i = 0; i < heartbeat.executors.size(); ++i) {
+        heartbeat.executors[i] = executors_[i]->Report(now);
+      }
+    };
     link.scheduler_outage = options_.job.cluster.scheduler_outage;
     link.stop = stop;
     for (const auto& executor : executors_) {
@@ -176,6 +184,7 @@ class ServerRole : public Server {
 
   // Not OK if nothing more is to be done: after a stop, the job's end, or an executor's failure.
   Status Turn() {
+    turned_ = SystemClock().Now();
     if (stop_.stop_requested()) return Cancelled("stopped on request");
     if (link_->ended()) return Cancelled("the job has ended");
     for (const auto& executor : executors_) {
@@ -261,6 +270,7 @@ class ServerRole : public Server {
   std::atomic<uint64_t> memory_bytes_ = 0;
   std::vector<std::unique_ptr<Executor>> executors_;
   std::stop_token stop_;
+  std::atomic<TimePoint> turned_ = SystemClock().Now();  // The main thread's last turn.
   std::unique_ptr<ControlLink> link_;
   std::optional<ServerCore> core_;
   std::vector<ExecutorSizes> sizes_;  // The last from each executor.

@@ -52,8 +52,8 @@ class LaunchedJob : public ::testing::Test {
     return Eventually(std::chrono::seconds(40), [&] { return HasCheckpointOf(step); });
   }
   std::vector<pid_t> Workers() const { return ProcessesWith(mark_, "worker"); }
-  void ExpectEnd() {
-    const ProgramEnd end = launch_->Wait(std::chrono::seconds(90));
+  void ExpectEnd(std::chrono::seconds within = std::chrono::seconds(90)) {
+    const ProgramEnd end = launch_->Wait(within);
     ASSERT_EQ(end.exit_code, 0) << end.output;
     EXPECT_TRUE(ProcessesWith(mark_).empty());
   }

@@ -76,12 +76,14 @@ class MemoryMesh : public Mesh {
 
   Status Receive(const Awaited& message) {
     const Incoming& in = message.in;
+    const TimePoint since = SystemClock().Now();
     MutexLock lock(hub_->mutex);
     auto& queue = hub_->messages[{in.rank, rank_, message.slot}];
     while (queue.empty()) {
       hub_->arrived.WaitUntil(lock, SystemClock().Now() + milliseconds(50));
       if (!queue.empty()) break;
       DT_TRY_STATUS(CheckCancelled());
+      if (limits_.awaits) limits_.awaits(in.rank, since);
       if (limits_.interrupted) DT_TRY_STATUS(limits_.interrupted());
       if (SystemClock().Now() >= deadline_) {
         return Timeout("{}: rank {} of {} heard nothing from rank {} in {:.0f} s", operation_,

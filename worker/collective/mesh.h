@@ -108,6 +108,9 @@ struct MeshLimits {
   Duration timeout = seconds(30);  // Limit for one call.
   // Called while waiting, on any thread; not OK ends the wait.
   std::function<Status()> interrupted = {};
+  // Told, again and again, which rank has sent nothing since when, and which one is lost. Any
+  // thread.
+  std::function<void(uint32_t rank, TimePoint since)> awaits = {};
 };
 
 // Limits of waits beside the mesh's own, which end when the mesh is cancelled, too. The mesh

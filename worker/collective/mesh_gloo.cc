@@ -28,6 +28,7 @@ constexpr Duration kConnectTimeout = seconds(10);  // Gloo cannot be interrupted
 // Gloo takes any process that connects, such as a port scanner, for a rank; then all ranks try
 // again.
 constexpr int kAttempts = 5;
+constexpr uint32_t kNobody = ~uint32_t{0};
 
 using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
 
@@ -194,8 +195,13 @@ class GlooMesh : public Mesh {
   }
 
  private:
+  // Called again and again by another thread while a call is under way.
   Status Interrupted() const {
     DT_TRY_STATUS(CheckCancelled());
+    const uint32_t awaited = awaited_;
+    if (options_.limits.awaits && awaited != kNobody) {
+      options_.limits.awaits(awaited, awaited_since_.load());
+    }
     return options_.limits.interrupted ? options_.limits.interrupted() : OkStatus();
   }
 
@@ -204,6 +210,8 @@ class GlooMesh : public Mesh {
   template <class Body>
   Status Attempt(uint32_t peer, const Body& body) {
     Status done;
+    awaited_since_ = SystemClock().Now();
+    awaited_ = peer;
     try {
       done = body();
     } catch (const std::exception& e) {
@@ -213,7 +221,9 @@ class GlooMesh : public Mesh {
                           : Unavailable("rank {} of {} lost rank {}, as rank {} says",
                                         options_.rank, options_.size, lost, peer);
       farewells_->Send(lost);
+      if (options_.limits.awaits) options_.limits.awaits(lost, SystemClock().Now());
     }
+    awaited_ = kNobody;
     if (done.ok()) return done;
     const Status interrupted = watch_.End();
     broken_ = interrupted.ok() ? Prefixed(done, operation_) : interrupted;
@@ -244,6 +254,9 @@ class GlooMesh : public Mesh {
   const std::shared_ptr<gloo::rendezvous::Context> context_;
   std::optional<Farewells> farewells_;  // From the first call on.
   Status broken_;
+  // For those who ask what holds the call up.
+  std::atomic<TimePoint> awaited_since_{};
+  std::atomic<uint32_t> awaited_ = kNobody;
   // The call under way.
   std::string operation_;
   TimePoint deadline_;

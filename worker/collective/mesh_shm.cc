@@ -306,8 +306,9 @@ class ShmMesh : public Mesh {
   // Moves messages until `done`, for which this peer is needed.
   template <class Done>
   Status Until(uint32_t peer, const Done& done) {
-    while (broken_.ok() && !done()) {
-      DT_TRY(bool moved, MoveAll());
+    for (bool moved = true; broken_.ok() && !done();) {
+      if (moved) still_since_ = {};
+      DT_TRY(moved, MoveAll());
       if (moved) continue;
       const uint32_t heard = Own().bell.load();
       const auto rang = [&] { return Own().bell.load() != heard; };
@@ -337,6 +338,7 @@ class ShmMesh : public Mesh {
     if (Status status = CheckCancelled(); !status.ok()) return Fail(std::move(status));
     const TimePoint now = SystemClock().Now();
     const bool time = now >= next_look_;
+    if (still_since_ == TimePoint()) still_since_ = now;
     const uint32_t behind = SegmentOf(peer).lost.load();
     if (behind != 0 || SegmentOf(peer).gone.load() != 0 || (time && HasEnded(peer))) {
       DT_TRY(const bool moved, MoveAll());  // The peer may have written before it ended.
@@ -344,12 +346,12 @@ class ShmMesh : public Mesh {
     }
     if (!time) return OkStatus();
     next_look_ = now + kLookEvery;
-    if (options_.limits.interrupted) {
-      if (Status status = options_.limits.interrupted(); !status.ok()) return Fail(status);
-    }
+    const auto& [timeout, interrupted, awaits] = options_.limits;
+    if (awaits) awaits(peer, still_since_);
+    if (Status why = interrupted ? interrupted() : OkStatus(); !why.ok()) return Fail(why);
     if (now < deadline_) return OkStatus();
     return Fail(Timeout("rank {} of {} heard nothing from rank {} in {:.0f} s", rank(), size(),
-                        peer, std::chrono::duration<double>(options_.limits.timeout).count()));
+                        peer, std::chrono::duration<double>(timeout).count()));
   }
   bool HasEnded(uint32_t peer) const {
     pollfd ended{.fd = peers_[peer].process.get(), .events = POLLIN, .revents = 0};
@@ -360,10 +362,9 @@ class ShmMesh : public Mesh {
     const bool says = behind != 0 && behind - 1 != options_.rank && behind <= size();
     const uint32_t lost = says ? behind - 1 : peer;
     Own().lost.store(lost + 1);
-    return Fail(
-        says
-            ? Unavailable("rank {} of {} lost rank {}, as rank {} says", rank(), size(), lost, peer)
-            : Unavailable("rank {} of {} lost rank {}: it has ended", rank(), size(), lost));
+    if (options_.limits.awaits) options_.limits.awaits(lost, still_since_);
+    const std::string how = says ? fmt::format(", as rank {} says", peer) : ": it has ended";
+    return Fail(Unavailable("rank {} of {} lost rank {}{}", rank(), size(), lost, how));
   }
   // From now on nothing is written to memory that the caller gives up.
   Status Fail(const Status& why) {
@@ -383,6 +384,7 @@ class ShmMesh : public Mesh {
   // The call under way.
   std::string operation_;
   TimePoint deadline_, next_look_;
+  TimePoint still_since_;  // No byte has moved since then; 0: one has just moved.
   std::vector<Awaited> awaited_;
   MessageCounts sent_, received_;
 };

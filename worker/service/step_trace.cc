@@ -38,33 +38,47 @@ void RemoveTraces(const std::string& folder) {
   }
 }
 
+Timeline::Options OptionsOf(const JobConfig& job, Activities& activities, const Clock& clock) {
+  Timeline::Options options{.clock = &clock, .activities = &activities};
+  if (job.observe.trace) {
+    options.first = job.observe.trace->first;
+    options.last = job.observe.trace->last;
+  } else {
+    options.spans_max = 0;
+  }
+  return options;
+}
+
 }  // namespace
 
-StepTrace::StepTrace(const JobConfig& job, ProcessId self)
+StepTrace::StepTrace(const JobConfig& job, ProcessId self, Activities& activities,
+                     const Clock& clock)
     : name_(fmt::format("worker {} of {}", self.value(), job.job)),
       folder_(job.run_dir + "/trace"),
       file_(fmt::format("{}/worker-{}", folder_, self.value())),
-      pid_(self.value() + 1) {
-  if (!job.observe.trace) return;
-  RemoveTraces(folder_);
-  timeline_.emplace(
-      Timeline::Options{.first = job.observe.trace->first, .last = job.observe.trace->last});
+      pid_(self.value() + 1),
+      timeline_(OptionsOf(job, activities, clock)),
+      written_(!job.observe.trace) {
+  if (job.observe.trace) {
+    RemoveTraces(folder_);
+  } else {
+    timeline_.Close();
+  }
 }
 
 void StepTrace::StepsDone(Step end) {
-  if (timeline_ && !written_ && end > timeline_->last() && end - timeline_->last() > kStepsUnderWay)
-    Finish();
+  if (!written_ && end > timeline_.last() && end - timeline_.last() > kStepsUnderWay) Finish();
 }
 
 void StepTrace::Finish() {
-  if (!timeline_ || written_) return;
+  if (written_) return;
   written_ = true;
-  timeline_->Close();
-  const std::vector<RecordedSpan> spans = timeline_->Spans();
+  timeline_.Close();
+  const std::vector<RecordedSpan> spans = timeline_.Spans();
   if (spans.empty()) {
     LogWarn("worker.trace_empty",
-            {{"first_step", timeline_->first()},
-             {"last_step", timeline_->last()},
+            {{"first_step", timeline_.first()},
+             {"last_step", timeline_.last()},
              {"why", "no step of observe.trace was trained by this worker in this run"}});
     return;
   }
@@ -73,9 +87,9 @@ void StepTrace::Finish() {
     LogWarn("worker.trace_not_written", {{"why", ToText(wrote)}});
     return;
   }
-  if (timeline_->dropped() > 0) {
+  if (timeline_.dropped() > 0) {
     LogWarn("worker.trace_incomplete", {{"spans", spans.size()},
-                                        {"dropped", timeline_->dropped()},
+                                        {"dropped", timeline_.dropped()},
                                         {"hint", "name fewer steps in observe.trace"}});
   }
   LogInfo("worker.trace",

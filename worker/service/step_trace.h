@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -18,10 +17,10 @@ class StepTrace {
  public:
   // To be made before any worker of the job trains: if steps are wanted, it removes files of an
   // earlier run.
-  StepTrace(const JobConfig& job, ProcessId self);
+  // `activities` are told what the threads do, in any step.
+  StepTrace(const JobConfig& job, ProcessId self, Activities& activities, const Clock& clock);
 
-  // The timeline to record into; null: no steps are wanted.
-  Timeline* timeline() { return timeline_ ? &*timeline_ : nullptr; }
+  Timeline* timeline() { return &timeline_; }
   // Called when steps below `end` are done. Writes the files some steps after the last wanted one,
   // when none of its work is under way any more.
   void StepsDone(Step end);
@@ -35,8 +34,8 @@ class StepTrace {
 
   const std::string name_, folder_, file_;  // The files' path without the ending.
   const uint32_t pid_;                      // The number of the process in the trace.
-  std::optional<Timeline> timeline_;
-  bool written_ = false;
+  Timeline timeline_;
+  bool written_;  // Or no steps are wanted.
 };
 
 }  // namespace dt::worker

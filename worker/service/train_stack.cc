@@ -20,6 +20,10 @@ constexpr Duration kTimeout = seconds(60);
 constexpr Duration kRecovery = std::chrono::minutes(15);
 constexpr Duration kResendToReturning = seconds(1);
 
+constexpr SpanLabel kMakeReady{Track::kTrain, "make ready"};
+constexpr SpanLabel kEnterView{Track::kTrain, "enter a view"};
+constexpr SpanLabel kConnect{Track::kTrain, "connections to the other workers", kWait};
+
 Result<Plan> PlanIn(const StartMessage& start) {
   if (start.plans.size() != 1) {
     return Internal("the scheduler sent {} plans to this worker", start.plans.size());
@@ -32,6 +36,7 @@ bool IsOnAccelerator(const Value& value) { return value.device == Device::kGpu; 
 }  // namespace
 
 Status TrainStack::Start(const StartMessage& start) {
+  const TimelineSpan span(options_.trace.timeline(), kMakeReady, kNoStep);
   DT_TRY(Plan plan, PlanIn(start));
   // Asynchronous workers have no values of their own.
   newcomer_ = !asynchronous() &&
@@ -70,6 +75,7 @@ void TrainStack::OnLoaded(Step step, Generation generation) {
 // ------------------------------------------------------------ views
 
 Status TrainStack::BeginView(const View& view, const ViewBeginsMessage& begins) {
+  const TimelineSpan span(options_.trace.timeline(), kEnterView, kNoStep);
   DT_TRY_STATUS(LeaveView(view, begins.step));
   return EnterView(view, begins.newcomers);
 }
@@ -157,7 +163,12 @@ Status TrainStack::Connect(const View& view, uint32_t team_size) {
   const std::vector<ProcessId>& workers = view.workers;
   const auto self = std::ranges::find(workers, parts.link.welcome().id);
   const bool joins_later = self == workers.end();
-  const MeshLimits limits{.timeout = Timeout(), .interrupted = options_.interrupted};
+  const MeshLimits limits{.timeout = Timeout(),
+                          .interrupted = options_.interrupted,
+                          .awaits = [&parts](uint32_t rank, TimePoint since) {
+                            parts.activity.AwaitPeer(parts.clock.Now(), rank, since);
+                          }};
+  parts.activity.BeginView(view);
   rank_ = joins_later ? 0 : static_cast<uint32_t>(self - workers.begin());
   // Asynchronous workers exchange nothing with one another.
   if (joins_later || workers.size() == 1 || asynchronous()) {
@@ -166,6 +177,7 @@ Status TrainStack::Connect(const View& view, uint32_t team_size) {
     return OkStatus();
   }
   connecting_ = true;
+  const TimelineSpan span(options_.trace.timeline(), kConnect, kNoStep);
   DT_TRY(auto mesh, parts.connect(view, rank_, limits));
   connecting_ = false;
   team_.emplace(std::move(mesh), team_size);

@@ -1,6 +1,10 @@
 #include "worker/service/worker.h"
 
+#include <cstdlib>
+#include <thread>
+
 #include "common/base/log.h"
+#include "common/base/pause.h"
 #include "common/control/control_link.h"
 #include "worker/engine/device_kernels.h"
 #include "worker/service/control_rendezvous.h"
@@ -9,6 +13,10 @@
 namespace dt::worker {
 namespace {
 
+constexpr Duration kWatchEvery = seconds(1);
+// A slice that is computed cannot be interrupted.
+constexpr Duration kEndTimeout = seconds(30);
+
 // Begins the keys by which the workers of a view find each other.
 std::string PrefixOf(std::string_view what, const View& view) {
   return fmt::format("{}/{}/{}", what, view.generation.value(), view.number.value());
@@ -16,14 +24,19 @@ std::string PrefixOf(std::string_view what, const View& view) {
 
 class WorkerRole : public Worker {
  public:
-  WorkerRole(const WorkerOptions& options, std::unique_ptr<LatestView> latest,
+  struct Shared {
+    LatestView latest;
+    WorkerActivity activity;
+  };
+  WorkerRole(const WorkerOptions& options, std::unique_ptr<Shared> shared,
              std::unique_ptr<ControlLink> link, Status devices)
       : options_(options),
-        latest_(std::move(latest)),
+        shared_(std::move(shared)),
         link_(std::move(link)),
         devices_(std::move(devices)) {}
 
   Status Run(std::stop_token stop) override {
+    const std::jthread watch([this](const std::stop_token& done) { AbortIfHung(done); });
     const auto connect = [this](const View& view, uint32_t rank, const MeshLimits& limits) {
       ControlRendezvous rendezvous(*link_, limits.interrupted);
       return ConnectMesh(rendezvous, {.rank = rank,
@@ -45,7 +58,8 @@ class WorkerRole : public Worker {
     };
     return RunWorker({.options = options_,
                       .link = *link_,
-                      .latest = *latest_,
+                      .latest = shared_->latest,
+                      .activity = shared_->activity,
                       .data_network = options_.data_network != nullptr ? *options_.data_network
                                                                        : options_.network,
                       .connect = connect,
@@ -55,8 +69,24 @@ class WorkerRole : public Worker {
   }
 
  private:
+  // Its waits end with the link. A thread that hangs cannot be joined: the process aborts, and its
+  // supervisor starts it again. `done`: Run returns.
+  void AbortIfHung(const std::stop_token& done) const {
+    while (!options_.one_process && Pause(kWatchEvery, done)) {
+      if (!link_->ended()) continue;
+      if (!Pause(kEndTimeout, done)) return;
+      HeartbeatMessage report;
+      shared_->activity.AddTo(SystemClock().Now(), report);
+      for (const ThreadReport& thread : report.threads) {
+        LogError("worker.hangs",
+                 {{"thread", thread.name}, {"doing", thread.doing}, {"seconds", thread.seconds}});
+      }
+      std::abort();
+    }
+  }
+
   const WorkerOptions options_;
-  const std::unique_ptr<LatestView> latest_;  // The link's thread writes to it.
+  const std::unique_ptr<Shared> shared_;  // With the link's thread.
   const std::unique_ptr<ControlLink> link_;
   const Status devices_;  // OK if what cluster.devices asks for is there.
 };
@@ -90,12 +120,15 @@ Result<std::unique_ptr<Worker>> Worker::Open(const WorkerOptions& options) {
                                     .join = std::move(join),
                                     .stop = options.stop,
                                     .scheduler_outage = options.job.cluster.scheduler_outage};
-  auto latest = std::make_unique<LatestView>();
-  link_options.on_map = [to = latest.get()](ShardMap map) { to->Set(std::move(map)); };
-  link_options.on_view = [to = latest.get()](ViewNumber number) { to->Announce(number); };
+  auto shared = std::make_unique<WorkerRole::Shared>();
+  link_options.on_map = [to = shared.get()](ShardMap map) { to->latest.Set(std::move(map)); };
+  link_options.on_view = [to = shared.get()](ViewNumber number) { to->latest.Announce(number); };
+  link_options.on_heartbeat = [of = shared.get()](HeartbeatMessage& heartbeat) {
+    of->activity.AddTo(SystemClock().Now(), heartbeat);
+  };
   DT_TRY(auto link, ControlLink::Open(link_options));
   if (!options.one_process) SetLogProcess("worker", link->welcome().id.value());
-  return std::make_unique<WorkerRole>(options, std::move(latest), std::move(link),
+  return std::make_unique<WorkerRole>(options, std::move(shared), std::move(link),
                                       std::move(absent));
 }
 

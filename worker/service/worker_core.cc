@@ -22,6 +22,8 @@ constexpr int kVerdictLeases = 3;
 // Failpoints, by kind of order.
 constexpr std::string_view kOrderPlaces[] = {"train", "evaluate", "save", "load", "finish"};
 static_assert(std::size(kOrderPlaces) == std::variant_size_v<Order>);
+constexpr SpanLabel kReadData{Track::kTrain, "read data"};
+constexpr SpanLabel kAwaitView{Track::kTrain, "the next view", kWait};
 
 uint64_t Combined(uint64_t fingerprint, uint64_t next) {
   return MixBits(fingerprint ^ next) + next;
@@ -33,7 +35,7 @@ class WorkerCore {
       : parts_(parts),
         options_(parts.options),
         pool_(options_.threads),
-        trace_(options_.job, parts.link.welcome().id),
+        trace_(options_.job, parts.link.welcome().id, parts.activity.threads(), parts.clock),
         stack_({.parts = parts_,
                 .data = data_,
                 .trace = trace_,
@@ -98,8 +100,10 @@ class WorkerCore {
   Status ChangeView(Status why, std::optional<View> next = {}) {
     const TimePoint deadline = parts_.clock.Now() + options_.job.cluster.scheduler_outage +
                                kVerdictLeases * parts_.link.welcome().lease;
+    if (stack_.PeerMayBeLost()) parts_.activity.Break(parts_.clock.Now());
     if (next) Report(*next);
     for (;;) {
+      const TimelineSpan span(trace_.timeline(), kAwaitView, kNoStep);
       DT_TRY_STATUS(Ended());
       if (!next && parts_.clock.Now() >= deadline) return why;
       Result<ControlMessage> message = parts_.link.Receive(kPoll);
@@ -117,6 +121,7 @@ class WorkerCore {
       Status status = stack_.BeginView(*next, *begins);
       if (status.ok() || !(ViewIsOld() || stack_.PeerMayBeLost())) return status;
       why = std::move(status);  // Another one is lost.
+      if (stack_.PeerMayBeLost()) parts_.activity.Break(parts_.clock.Now());
       next.reset();
     }
   }
@@ -129,6 +134,7 @@ class WorkerCore {
   // ---------------------------------------------------------- before the first order
 
   Status OpenData() {
+    const TimelineSpan span(trace_.timeline(), kReadData, kNoStep);
     const DataConfig& config = options_.job.data;
     DT_TRY(data_.train, Dataset::Open(config, Split::kTrain, pool_));
     DT_TRY_STATUS(Interrupted());
@@ -156,7 +162,9 @@ class WorkerCore {
   Status CarryOut(const OrderMessage& order) {
     if (!stack_.ready()) return Internal("the scheduler gave an order before the start");
     stack_.BeginOrder(order.number);
-    PassFailpoint(kOrderPlaces[order.what.index()], stack_.step());
+    const std::string_view kind = kOrderPlaces[order.what.index()];
+    const TimelineSpan span(trace_.timeline(), {Track::kTrain, kind}, kNoStep);
+    PassFailpoint(kind, stack_.step());
     OrderDoneMessage done{.order = order.number, .result = {}};
     Status status = std::visit([&](const auto& what) { return Do(what, done); }, order.what);
     if (status.ok()) {

@@ -12,6 +12,7 @@
 #include "worker/collective/mesh.h"
 #include "worker/exchange/team_link.h"
 #include "worker/service/worker.h"
+#include "worker/service/worker_activity.h"
 
 namespace dt::worker {
 
@@ -19,6 +20,7 @@ struct WorkerParts {
   const WorkerOptions& options;
   ControlLink& link;         // After its welcome.
   const LatestView& latest;  // The newest that has come through the link.
+  WorkerActivity& activity;  // The link reports it.
   Network& data_network;     // To the servers.
   // Connects this worker to the others of a view.
   std::function<Result<std::unique_ptr<Mesh>>(const View& view, uint32_t rank,

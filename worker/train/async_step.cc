@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "common/base/failpoint.h"
 #include "worker/train/stage_spans.h"
 
 namespace dt::worker {
@@ -78,10 +79,12 @@ Result<AsyncStepResult> EndAsyncStep(const AsyncStepInfo& info, AsyncStages& on)
   AsyncStepResult result{.step = batch.step, .slice = batch.pushed_slice, .samples = batch.samples};
   // A step without samples is pushed, too, because the servers count it.
   lane.changes.assign(slice.tables.size(), {});
+  PassFailpoint("slice", batch.step);
   if (result.samples > 0) {
     DT_TRY_STATUS(FindChanges(info, lane, on));
     result.losses = lane.engine.step_losses();
   }
+  PassFailpoint("push", batch.step);
   Recorded(on.timeline, stage::kSendPush, info.count(),
            [&] { on.client.BeginPush(PushInfoOf(info, batch, on), slice, lane.changes); });
   result.acknowledged =

@@ -81,6 +81,20 @@ TEST_F(StagesTest, AKillWhileACheckpointIsLoadedChangesNoBit) {
   EXPECT_EQ(ChecksumOf(folder_, "launched.json"), undisturbed);
 }
 
+// Its process lives, and sends heartbeats. The others wait for it for a minute; then the job goes
+// on without it, and it ends itself, so that `launch` starts another.
+TEST_F(StagesTest, AWorkerThatHangsForAMinuteIsReplaced) {
+  WriteJob(kThree);
+  const std::string undisturbed = Undisturbed();
+  const std::string text = fmt::format("worker 4:slice:17:{}:hangs", Marker());
+  setenv("DOVETAIL_FAILPOINT", text.c_str(), 1);
+  Launch("hangs");
+  ExpectEnd(std::chrono::minutes(3));
+  EXPECT_EQ(EventsOf("worker_lost"), 1U);
+  EXPECT_NE(folder_.Read("launched.json").find("holds "), std::string::npos);
+  EXPECT_EQ(ChecksumOf(folder_, "launched.json"), undisturbed);
+}
+
 // Another one dies at a stage of a step, and this one while the view without it is formed.
 TEST_F(StagesTest, AKillWhileAViewIsFormedChangesNoBit) {
   TinyJobOptions job = kThree;

@@ -154,6 +154,31 @@ TEST(Cluster, WorkersAreLostInJobsThatAreStartedAgain) {
   ExpectAtLeast(all.restarts, 0.8);
 }
 
+// The scheduler hears all of them. One of two that do not reach each other leaves, and one whose
+// thread hangs, after a while.
+void OneLeavesThatHoldsOthersUp(Mode mode, const Misfortunes& holding, double times) {
+  Misfortunes all_that = holding;
+  all_that.network = kBadNetwork;
+  all_that.lasting = seconds(200);
+  all_that.from_step = 1;
+  all_that.pause = all_that.cut = 0.01;
+  const Story::Tally all = TellAll(mode, all_that);
+  ExpectAtLeast(all.in_the_way, times);
+  ExpectAtMost(all.restarts, 0);
+}
+
+TEST(Cluster, WorkersThatDoNotReachEachOtherPart) {
+  OneLeavesThatHoldsOthersUp(Mode::kManyWorkers, {.part_workers = 0.3, .kills_max = 1}, 0.8);
+}
+
+TEST(Cluster, AWorkerThatHangsLeaves) {
+  for (const Mode mode :
+       {Mode::kManyWorkers, Mode::kBoundedManyWorkers, Mode::kUnboundedManyWorkers}) {
+    OneLeavesThatHoldsOthersUp(mode, {.hang_worker = 0.3, .kills_max = 1}, 0.8);
+    if (HasFailure()) return;
+  }
+}
+
 // Workers come and go, and those that were lost come back.
 void WorkersJoinAndLeave(Mode mode) {
   const Story::Tally all = TellAll(mode, {.network = kBadNetwork,

@@ -6,6 +6,7 @@ namespace {
 
 constexpr Duration kPauseMax = seconds(2), kCutMax = seconds(2), kFullMax = seconds(4);
 constexpr Duration kAwayMax = seconds(4);
+constexpr Duration kApart = seconds(90);
 constexpr Duration kNoticedWithin = seconds(8);  // A server that hangs, or that nobody reaches.
 
 }  // namespace
@@ -57,6 +58,8 @@ void Story::Befall(const Misfortunes& misfortunes) {
   to_server(misfortunes.isolate_server, &Story::IsolateServer);
   to_server(misfortunes.fail_server, &Story::FailServer);
   if (world.Chance(misfortunes.lose_worker)) LoseWorker(misfortunes);
+  if (misfortunes.part_workers > 0 && world.Chance(misfortunes.part_workers)) PartWorkers();
+  if (misfortunes.hang_worker > 0 && world.Chance(misfortunes.hang_worker)) HangWorker();
   if (world.Chance(misfortunes.kill_scheduler)) KillScheduler();
   if (world.Chance(misfortunes.kill)) {
     const Node node = AnyNode();
@@ -153,6 +156,30 @@ void Story::LoseWorker(const Misfortunes& misfortunes) {
     cluster_->StartWorker(index);
     Note(fmt::format("worker {} is started again", index + 1));
   });
+}
+
+void Story::PartWorkers() {
+  World& world = cluster_->world();
+  const std::vector<uint32_t> stay = WorkersThatStay();
+  if (stay.size() < 2 || world.Now() < apart_until_) return;
+  const uint64_t one = world.Below(stay.size());
+  const uint64_t other = (one + 1 + world.Below(stay.size() - 1)) % stay.size();
+  const Node a = cluster_->worker(stay[one])->node(), b = cluster_->worker(stay[other])->node();
+  Note(fmt::format("workers {} and {} do not reach each other", a, b));
+  apart_until_ = world.Now() + kApart;
+  cluster_->wires().Cut(a, b, apart_until_);
+  cluster_->wires().Cut(b, a, apart_until_);
+  ++tally_.kills;
+}
+
+void Story::HangWorker() {
+  const std::vector<uint32_t> stay = WorkersThatStay();
+  if (stay.size() < 2) return;
+  const uint32_t index = stay[cluster_->world().Below(stay.size())];
+  Note(fmt::format("worker {} hangs", index + 1));
+  lost_.insert(cluster_->worker(index));
+  cluster_->worker(index)->Hang();
+  ++tally_.kills;
 }
 
 void Story::KillServer(uint32_t index) {

@@ -58,6 +58,7 @@ class SimMesh : public worker::Mesh {
   MeshHub::Rank& Own() { return group_->ranks[rank_]; }
 
   Status Send(const worker::Outgoing& out) {
+    since_ = hub_.world_.Now();
     while (!group_->ranks[out.rank].host.has_value()) {
       DT_TRY_STATUS(Pause(out.rank, kConnectPoll));
     }
@@ -76,6 +77,7 @@ class SimMesh : public worker::Mesh {
   }
 
   Status Receive(const worker::Incoming& in, uint64_t slot) {
+    since_ = hub_.world_.Now();
     std::deque<std::vector<std::byte>>& arrived = Own().arrived[{in.rank, slot}];
     while (arrived.empty()) DT_TRY_STATUS(Pause(in.rank, kPoll));
     if (arrived.front().size() != in.bytes.size()) {
@@ -88,10 +90,12 @@ class SimMesh : public worker::Mesh {
   }
 
   Status Pause(uint32_t peer, Duration poll) {
+    if (Own().broken && limits_.awaits) limits_.awaits(peer, since_);
     if (Own().broken) return Unavailable("{}: rank {} has closed its connection", operation_, peer);
     if (hub_.world_.Now() >= deadline_) {
       return Timeout("{}: rank {} heard nothing from rank {}", operation_, rank_, peer);
     }
+    if (limits_.awaits) limits_.awaits(peer, since_);
     DT_TRY_STATUS(Own().host->wait(std::min(deadline_, hub_.world_.Now() + poll)));
     return limits_.interrupted ? limits_.interrupted() : OkStatus();
   }
@@ -102,7 +106,7 @@ class SimMesh : public worker::Mesh {
   const worker::MeshLimits limits_;
   // The call under way.
   std::string operation_;
-  TimePoint deadline_;
+  TimePoint deadline_, since_;
   worker::MessageCounts sent_, received_;
   std::vector<std::pair<worker::Incoming, uint64_t>> awaited_;  // With their slots.
 };

@@ -79,7 +79,7 @@ SimWorker::SimWorker(World& world, Wires& wires, Node node, uint64_t incarnation
       core_(world.Now(), {.join = JoinOf(options_, incarnation),
                           .scheduler = kSchedulerAddress,
                           .outage = options_.job.cluster.scheduler_outage,
-                          .progress = [this] { return progress_; }}) {
+                          .progress = [this] { return Progress(); }}) {
   wires.Listen(AddressOf(incarnation), node, [this](const std::string&, const Frames& message) {
     WhenAwake([this, message] { OnPacket(message); });
   });
@@ -92,6 +92,12 @@ std::string SimWorker::Text() const {
   return fmt::format("worker at step {}, link: {}, {}", progress_.step,
                      core_.all_acknowledged() ? "all acknowledged" : "not all acknowledged",
                      incoming_.empty() ? "no orders left" : "orders left");
+}
+
+HeartbeatMessage SimWorker::Progress() const {
+  HeartbeatMessage progress = progress_;
+  activity_.AddTo(world().Now(), progress);
+  return progress;
 }
 
 void SimWorker::OnKill() {
@@ -111,6 +117,8 @@ void SimWorker::Begin() {
   thread_ = std::make_unique<SimThread>(timer, [this] {
     SetFailpointHandler([this](std::string_view place, uint64_t at) {
       if (options_.dies && alive() && options_.dies(options_.number, place, at)) Die();
+      while (hangs_ && place == "slice" && Wait(world().Now() + seconds(1)).ok()) {
+      }
     });
     const auto connect =
         [this](const View& view, uint32_t rank,
@@ -125,6 +133,7 @@ void SimWorker::Begin() {
     const Status end = worker::RunWorker({.options = worker_,
                                           .link = *this,
                                           .latest = latest_,
+                                          .activity = activity_,
                                           .data_network = *this,
                                           .connect = connect,
                                           .clock = world()},
@@ -192,6 +201,7 @@ void SimWorker::Flush() {
 void SimWorker::Tick() {
   TakeFromLink();
   if (!core_.welcome().has_value() && TriedLongEnough()) return Kill();
+  if (hangs_ && core_.ended()) return Kill();  // A process aborts then.
   if (thread_ == nullptr ? core_.ended() : thread_->ended()) {
     wires().Forget(AddressOf(incarnation()));
     options_.meshes.Break(node());

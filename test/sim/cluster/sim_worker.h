@@ -38,6 +38,8 @@ class SimWorker : public Process, private ControlLink, private Network {
 
   std::string Text() const override;
   Step step() const { return progress_.step; }  // Steps that it has done.
+  // Its train thread stands still from its next slice on. Its link lives.
+  void Hang() { hangs_ = true; }
 
   // How it has ended, if it has ended by itself.
   const std::optional<Status>& end() const { return end_; }
@@ -46,6 +48,7 @@ class SimWorker : public Process, private ControlLink, private Network {
   class Socket;
 
   void OnKill() override;
+  HeartbeatMessage Progress() const;
   void OnPacket(const Frames& message);
   void Tick();
   void TakeFromLink();
@@ -77,9 +80,11 @@ class SimWorker : public Process, private ControlLink, private Network {
   const Options options_;
   const worker::WorkerOptions worker_;
   LatestView latest_;
+  worker::WorkerActivity activity_;
   uint64_t sockets_ = 0;  // Opened so far.
   LinkCore core_;
   HeartbeatMessage progress_;
+  bool hangs_ = false;
   Inbox incoming_;
   SplitBook splits_;
   std::atomic<bool> ended_ = false;  // Of the link; threads of the engine look at it, too.

@@ -24,6 +24,15 @@ bool IsMisfortune(const Status& outcome) {
          killed_before_it_joined;
 }
 
+bool IsInTheWay(const JobResult::Event& lost) {
+  const auto how = std::ranges::find(lost.details, "how", [](const auto& d) { return d.first; });
+  if (how == lost.details.end()) return false;
+  const auto& text = std::get<std::string>(how->second);
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{"holds ", "do not reach", "stands still", "answered"},
+      [&](std::string_view words) { return text.find(words) != std::string::npos; });
+}
+
 int64_t NewcomersOf(const JobResult::Event& view) {
   const auto at =
       std::ranges::find(view.details, "newcomers", [](const auto& d) { return d.first; });
@@ -101,6 +110,7 @@ void Story::CountRecoveries() {
       ++tally_.views;
       tally_.newcomers += static_cast<uint32_t>(NewcomersOf(event));
     }
+    if (event.kind == "worker_lost" && IsInTheWay(event)) ++tally_.in_the_way;
     if (event.kind == "shards_moved") ++tally_.moves;
     if (event.kind == "returned") ++tally_.returns;
     if (event.kind == "best_lost") ++tally_.best_lost;
@@ -193,6 +203,7 @@ Story::Tally& Story::Tally::operator+=(const Tally& other) {
       restarts += other.restarts, recoveries += other.recoveries;
   views += other.views, newcomers += other.newcomers, returns += other.returns;
   successions += other.successions, removals += other.removals, givers += other.givers;
+  in_the_way += other.in_the_way;
   quick += other.quick, suspects += other.suspects, best_lost += other.best_lost;
   return *this;
 }

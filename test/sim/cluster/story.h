@@ -33,6 +33,8 @@ struct Misfortunes {
   uint32_t changes_max = 4;   // At most so many of the four above together.
   double full_disk = 0;       // For a server's log.
   double lose_worker = 0;     // Killed, or paused until it is no member any more; never the last.
+  double part_workers = 0;    // Two of them cannot reach each other for long.
+  double hang_worker = 0;     // Its train thread; its heartbeats go on. Never the last.
   double worker_returns = 0;  // The chance that another is started in its place.
   double stop = 0;            // By the user, who resumes it.
   uint32_t kills_max = 3;     // Of all kinds together, stops included.
@@ -68,6 +70,7 @@ class Story {
     uint32_t givers = 0;       // Servers that have reported what they copied to others.
     uint32_t views = 0;        // Views of the workers that followed the first one.
     uint32_t newcomers = 0;    // Workers that joined in a view.
+    uint32_t in_the_way = 0;   // Workers that left as they held others up.
     uint32_t removals = 0;     // Servers that the job went on without.
     uint32_t suspects = 0;     // Of these: servers that sent heartbeats, and were of no use.
     uint32_t quick = 0;        // Servers that were restarted, and gone after two thirds of a lease.
@@ -80,6 +83,8 @@ class Story {
  private:
   void Befall(const Misfortunes& misfortunes);
   void LoseWorker(const Misfortunes& misfortunes);
+  void PartWorkers();
+  void HangWorker();
   void ChangeWorkers(const Misfortunes& misfortunes);
   std::vector<uint32_t> WorkersThatStay() const;
   void KillServer(uint32_t index);
@@ -109,6 +114,7 @@ class Story {
   bool ended_badly_ = false;  // Not by what befell it.
   std::set<Incarnation> givers_;
   std::set<const SimWorker*> lost_;
+  TimePoint apart_until_{};                     // Two workers do not reach each other until then.
   std::set<const Process*> supervised_;         // They have ended, and others come in their places.
   std::map<Incarnation, TimePoint> restarted_;  // Killed then, and not noticed yet.
   std::map<std::tuple<uint64_t, uint64_t, ShardId>, Step> clocks_;

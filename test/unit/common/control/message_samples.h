@@ -5,6 +5,23 @@
 
 namespace dt {
 
+inline HeartbeatMessage HeartbeatSample() {
+  const ProcessStats stats{1.5, 100, 200, 300};
+  const PeerReport peers{ViewNumber(3), ProcessId(2), 1.5, true};
+  const ThreadReport thread{"train", "waits for rows of step 4", 0.25, true, true};
+  return HeartbeatMessage{5,
+                          640,
+                          stats,
+                          99,
+                          {{"item", 1, 2, 3, 4, 0, 0, 7, 8, 9, 10, 11}},
+                          {1024, 2048, {{ShardId(5), ProcessId(2), 512, 7, 9}}},
+                          {{0.5, "saving"}, {3.25, ""}},
+                          true,
+                          {ProcessId(1), ProcessId(3)},
+                          {thread},
+                          peers};
+}
+
 inline std::vector<ControlMessage> ControlSamples() {
   const Problem problem{"it broke", "here", "mend it"};
   const ProcessStats stats{1.5, 100, 200, 300};
@@ -35,15 +52,7 @@ inline std::vector<ControlMessage> ControlSamples() {
                   "10.0.0.2"},
       DataReadyMessage{10, 20, 30, 1, 77, {column, ColumnSpec{}}},
       ReadyMessage{},
-      HeartbeatMessage{5,
-                       640,
-                       stats,
-                       99,
-                       {{"item", 1, 2, 3, 4, 0, 0, 7, 8, 9, 10, 11}},
-                       {1024, 2048, {{ShardId(5), ProcessId(2), 512, 7, 9}}},
-                       {{0.5, "saving"}, {3.25, ""}},
-                       true,
-                       {ProcessId(1), ProcessId(3)}},
+      HeartbeatSample(),
       OrderDoneMessage{1, TrainDone{100, 6400, {12.5, 25}, {0.75, 1.5}, 3.5}},
       OrderDoneMessage{2, EvaluateDone{{{{{0, 2, 0.5, 1, 0.75, 0}, {1, 1, 0.1, 0, 0.2, 0}},
                                          {-1.0f, 0.0f, 2.0f},
