@@ -38,7 +38,7 @@ struct FailedMessage {
   Problem problem;
   DT_FIELDS(code, problem)
 };
-// A server has written its rows of a checkpoint into these files.
+// A server has written its rows of a checkpoint into these files, a worker the dense parameters.
 struct RowsWrittenMessage {
   uint64_t order = 0;  // The order to save.
   std::vector<CheckpointFile> files;

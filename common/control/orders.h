@@ -56,8 +56,7 @@ struct SaveOrder {
 };
 struct SaveDone {
   std::vector<CheckpointFile> files;
-  // Servers: the state to save is fixed, so training may go on; the files follow in a
-  // RowsWrittenMessage.
+  // The state to save is fixed, so training may go on; other files follow in a RowsWrittenMessage.
   bool writing = false;
   DT_FIELDS(files, writing)
 };

@@ -96,7 +96,7 @@ void Job::ChangeWorkers(TimePoint now) {
   }
   std::set<ProcessId> leave;
   for (const Member* worker : members_.OfRole(Role::kWorker)) {
-    if (worker->draining) leave.insert(worker->id);
+    if (worker->draining && !training_->WritesFiles(worker->id)) leave.insert(worker->id);
   }
   // Somebody must have the values: the last one stays.
   const auto stays = [&](ProcessId id) { return !leave.contains(id); };

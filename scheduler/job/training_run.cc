@@ -68,6 +68,7 @@ Result<RunState> TrainingRun::HandOut(TimePoint now) {
     if (job_.orders.empty()) DT_TRY_STATUS(IssueLoad());
     return RunState::kGoing;
   }
+  DT_TRY_STATUS(SettleCheckpoint(now));  // A worker that wrote may be gone.
   RecallOrders();
   for (;;) {
     if (!schedule_.training()) trained_until_ = now;
@@ -119,6 +120,7 @@ void TrainingRun::EndRecall(const OrderTracker::Recalled& recalled) {
 }
 
 void TrainingRun::OnWorkerLost(ProcessId worker) {
+  checkpoint_.OnWorkerGone(worker);
   work_.GiveBack(worker);
   const auto recalled = job_.orders.RemoveWorker(worker, asynchronous());
   if (recalled.has_value()) EndRecall(*recalled);
@@ -292,7 +294,8 @@ Status TrainingRun::SettleCheckpoint(TimePoint now) {
   if (!settled->abandoned) return CompleteCheckpoint(now, *settled);
   const Step step = settled->manifest.schedule.step;
   job_.out.AddEvent(now, "checkpoint_abandoned", {{"step", static_cast<int64_t>(step)}});
-  LogWarn("job.checkpoint_abandoned", {{"step", step}, {"why", "a server was lost meanwhile"}});
+  LogWarn("job.checkpoint_abandoned",
+          {{"step", step}, {"why", "a process that wrote it was lost"}});
   if (!schedule_.OnAbandoned()) {
     job_.out.AddEvent(now, "best_lost", {{"step", static_cast<int64_t>(step)}});
     LogWarn("job.best_lost", {{"step", step}, {"why", "training has gone on meanwhile"}});

@@ -50,6 +50,8 @@ class TrainingRun {
   // Whether an order to save is out, which each server must carry out by the same map.
   bool cutting() const { return record_.checkpoint.stage == CheckpointRecord::Stage::kAsked; }
   bool saving() const { return !checkpoint_.idle(); }
+  // Whether files of a checkpoint are missing that this process writes.
+  bool WritesFiles(ProcessId process) const { return checkpoint_.writes(process); }
   const JobSchedule& schedule() const { return schedule_; }
   const TrainingRecord& record() const { return record_; }
   Progress progress() const;

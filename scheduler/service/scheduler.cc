@@ -186,6 +186,7 @@ class SchedulerImpl : public Scheduler {
     job_ = record.has_value()
                ? std::make_unique<Job>(options, *environment_, *std::move(record), now)
                : std::make_unique<Job>(options, *environment_, now);
+    if (job_->phase() == JobPhase::kEnded) router_.Expect(job_->membership().members());
     pages_.emplace(
         *job_,
         StatusPages::Options{options_.job, one_process(),

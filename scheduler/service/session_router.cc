@@ -126,7 +126,10 @@ std::vector<SessionRouter::Arrived> SessionRouter::OnPacket(TimePoint now, const
       CountMalformed(now, peer, message.status());
       continue;
     }
-    if (std::holds_alternative<JoinMessage>(*message)) line.joined = true;
+    if (std::holds_alternative<JoinMessage>(*message)) {
+      line.joined = true;
+      expected_.erase(id);
+    }
     if (SaysGoodbye(*message)) line.awaited = false;
     arrived.push_back({Incarnation(id), *std::move(message)});
   }
@@ -157,12 +160,17 @@ void SessionRouter::Tick(TimePoint now) {
   });
 }
 
+void SessionRouter::Expect(const std::list<Member>& members) {
+  for (const Member& member : members) expected_.insert(member.incarnation().value());
+}
+
 bool SessionRouter::all_acknowledged(TimePoint since) const {
-  return std::all_of(sessions_.begin(), sessions_.end(), [since](const auto& entry) {
-    const PeerSession& line = entry.second;
-    const bool awaited = line.joined && line.awaited && line.heard >= since;
-    return !awaited || line.session.all_acknowledged();
-  });
+  return expected_.empty() &&
+         std::all_of(sessions_.begin(), sessions_.end(), [since](const auto& entry) {
+           const PeerSession& line = entry.second;
+           const bool awaited = line.joined && line.awaited && line.heard >= since;
+           return !awaited || line.session.all_acknowledged();
+         });
 }
 
 }  // namespace dt::scheduler

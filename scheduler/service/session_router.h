@@ -8,12 +8,15 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "common/control/messages.h"
 #include "common/control/session.h"
 #include "common/net/socket.h"
+#include "scheduler/membership/membership.h"
 
 namespace dt::scheduler {
 
@@ -44,6 +47,9 @@ class SessionRouter {
   // Resends, and forgets those that have fallen silent: guests soon, others after ten minutes.
   void Tick(TimePoint now);
 
+  // Not all is acknowledged before these have joined. For a job that had ended before this
+  // scheduler began: they may not have heard of it from the one before.
+  void Expect(const std::list<Member>& members);
   // Whether everything is acknowledged by all processes that joined and were heard after `since`.
   // Processes that announced that they leave or failed do not count, because they exit without
   // reading.
@@ -71,6 +77,7 @@ class SessionRouter {
   const Transmit transmit_;
   Term term_;
   std::map<uint64_t, PeerSession> sessions_;  // Keyed by session.
+  std::set<uint64_t> expected_;
   uint64_t malformed_ = 0;
   TimePoint last_warning_{};
   uint64_t dropped_ = 0;

@@ -57,6 +57,10 @@ void CheckpointCommit::OnRemoved(ProcessId server, bool gone) {
   record_.lost.insert(server);  // It may have answered before the cut.
 }
 
+void CheckpointCommit::OnWorkerGone(ProcessId worker) {
+  if (record_.writing.erase(worker) != 0) record_.lost.insert(worker);
+}
+
 std::optional<CheckpointCommit::Settled> CheckpointCommit::TakeSettled() {
   if (!writing() || !record_.writing.empty()) return std::nullopt;
   CheckpointRecord done = std::exchange(record_, {});

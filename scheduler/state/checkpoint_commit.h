@@ -6,8 +6,9 @@
 // training can go on. It reports later that its rows are written; a fast server may report this
 // before others have answered. If a server's process dies between its answer and that report, its
 // rows are lost, and the checkpoint is abandoned once the other servers are done. If it dies before
-// its answer, its successor gets the order again and nothing is lost. Reports that come twice, or
-// of an earlier checkpoint, change nothing. A plain state machine.
+// its answer, its successor gets the order again and nothing is lost. Workers write dense
+// parameters in the same way; when one is lost before all have answered, the order is given anew.
+// Reports that come twice, or of an earlier checkpoint, change nothing. A plain state machine.
 #pragma once
 
 #include <map>
@@ -29,11 +30,11 @@ struct CheckpointRecord {
   Step step = 0;
   bool best = false;            // Whether it becomes the best checkpoint.
   Manifest manifest;            // Set at the cut; the files of rows are still missing.
-  std::set<ProcessId> writing;  // Servers that still write their rows; set at the cut.
-  // Servers that died, or went, after their answer and before their rows were written.
+  std::set<ProcessId> writing;  // Processes that still write; set at the cut.
+  // Processes that died, or went, after their answer and before their files were written.
   std::set<ProcessId> lost;
   bool abandoned = false;  // A server was removed before its rows were written.
-  std::map<ProcessId, std::vector<CheckpointFile>> rows;  // The files of the servers that are done.
+  std::map<ProcessId, std::vector<CheckpointFile>> rows;  // The files of those that are done.
   DT_FIELDS(stage, order, step, best, manifest, writing, lost, abandoned, rows)
 };
 
@@ -50,14 +51,14 @@ class CheckpointCommit {
   explicit CheckpointCommit(CheckpointRecord& record) : record_(record) {}
 
   bool idle() const { return record_.stage == CheckpointRecord::Stage::kIdle; }
-  // Whether rows are being written; training goes on meanwhile.
+  // Whether files are being written; training goes on meanwhile.
   bool writing() const { return record_.stage == CheckpointRecord::Stage::kWriting; }
 
   // Call when the order to save is sent. REQUIRES: idle.
   void Begin(uint64_t order, Step step, bool best);
   // Call when all have answered. `manifest` describes the checkpoint and has no files yet.
   void Cut(Manifest manifest, const std::map<ProcessId, SaveDone>& answers);
-  // The rows of `from` are written.
+  // The files of `from` are written.
   void OnRowsWritten(ProcessId from, const RowsWrittenMessage& written);
   // The process of a server has died. `answered`: it had already answered the order to save.
   void OnLost(ProcessId server, bool answered);
@@ -65,7 +66,10 @@ class CheckpointCommit {
   // Unless its rows are written, the checkpoint is abandoned: nobody else writes them. One that is
   // not gone may still write, and is waited for.
   void OnRemoved(ProcessId server, bool gone);
-  // Returns the result once, when no server writes any more; the state is idle afterwards.
+  // The job goes on without this worker.
+  void OnWorkerGone(ProcessId worker);
+  bool writes(ProcessId process) const { return record_.writing.contains(process); }
+  // Returns the result once, when nobody writes any more; the state is idle afterwards.
   std::optional<Settled> TakeSettled();
 
  private:

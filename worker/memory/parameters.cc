@@ -191,8 +191,8 @@ std::string Parameters::Checksum() const {
   return HexOf(sum.high) + HexOf(sum.low);
 }
 
-Result<std::optional<CheckpointFile>> Parameters::Save(const std::string& folder) const {
-  if (place_.team > 0 && own_rows_.empty()) return std::nullopt;
+Result<CheckpointFile> Parameters::Save(const std::string& folder) const {
+  DT_CHECK(saves());
   std::vector<const Array*> arrays;
   for (const Array& array : arrays_) {
     if (!array.copy && (!array.values.empty() || ElementCount(array.whole) == 0)) {
@@ -207,8 +207,7 @@ Result<std::optional<CheckpointFile>> Parameters::Save(const std::string& folder
                 .box = {array->first, array->shape},
                 .values = std::as_bytes(std::span(array->values))});
   }
-  DT_TRY(CheckpointFile file, writer.Write(folder, rank()));
-  return file;
+  return writer.Write(folder, rank());
 }
 
 Status Parameters::Load(const std::string& folder) { return Load(folder, true); }

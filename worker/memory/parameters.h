@@ -51,9 +51,11 @@ class Parameters {
   std::vector<DenseSum> Sums() const;
   std::string Checksum() const;  // Of the first sum, as 32 hex digits.
 
-  // Writes this worker's file of dense parameters (dense_file.h), whole or not at all; nothing if
-  // other workers have all of it. Errors: Unavailable naming the file.
-  Result<std::optional<CheckpointFile>> Save(const std::string& folder) const;
+  // Whether this worker writes a file; else others have all that it has.
+  bool saves() const { return place_.team == 0 || !own_rows_.empty(); }
+  // Writes this worker's file of dense parameters (dense_file.h), whole or not at all. Errors:
+  // Unavailable naming the file. REQUIRES: saves().
+  Result<CheckpointFile> Save(const std::string& folder) const;
   // Reads what this worker has, from files of any number of workers. Errors: NotFound; DataLoss
   // naming file and offset, if a file is damaged; Invalid, if they hold other parameters than this
   // model's. Nothing changes on error.

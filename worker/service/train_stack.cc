@@ -205,7 +205,7 @@ Status TrainStack::OpenEngine(Plan plan) {
                                 .team = asynchronous() ? nullptr : &*team_,
                                 .timeline = options_.trace.timeline(),
                                 .overlap = job().parallel.overlap,
-                                .comm_thread = own.comm_thread};
+                                .comm_thread = own.more_threads};
   const bool all_on_servers = std::ranges::all_of(
       plan.graph.tables, [](const TableUse& table) { return table.store == kNone; });
   // Without an accelerator, two steps at once would just share the processors, and each would see

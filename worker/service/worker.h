@@ -31,7 +31,7 @@ struct WorkerOptions {
       {};  // Set at shutdown: the emulated device then stops imitating delays.
   Network* data_network = nullptr;     // To the servers; null: `network`.
   Accelerator* accelerator = nullptr;  // Used instead of what cluster.devices says.
-  bool comm_thread = true;             // See Engine::Options.
+  bool more_threads = true;            // False: all but the pool's work is done on one thread.
 };
 
 // Used by one thread. The job and the network outlive it.

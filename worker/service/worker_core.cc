@@ -10,6 +10,7 @@
 #include "common/control/read_process_stats.h"
 #include "common/control/role_loop.h"
 #include "common/storage/path_below.h"
+#include "worker/service/dense_saver.h"
 #include "worker/service/timings.h"
 #include "worker/service/train_stack.h"
 
@@ -36,6 +37,8 @@ class WorkerCore {
         options_(parts.options),
         pool_(options_.threads),
         trace_(options_.job, parts.link.welcome().id, parts.activity.threads(), parts.clock),
+        dense_saver_(options_.more_threads,
+                     [this](RowsWrittenMessage written) { parts_.link.Send(std::move(written)); }),
         stack_({.parts = parts_,
                 .data = data_,
                 .trace = trace_,
@@ -82,6 +85,7 @@ class WorkerCore {
 
   Status Ended() const {
     if (stop_.stop_requested()) return Cancelled("stopped on request");
+    DT_TRY_STATUS(dense_saver_.problem());
     if (!parts_.link.ended()) return OkStatus();
     const Status end = parts_.link.end_status();
     return end.ok() ? Cancelled("the job is complete") : end;
@@ -170,6 +174,7 @@ class WorkerCore {
     if (status.ok()) {
       PassFailpoint("done", stack_.step());
       parts_.link.Send(std::move(done));
+      dense_saver_.Start();
       return status;
     }
     // A server that knows of a newer view refuses what belongs to this one.
@@ -198,7 +203,8 @@ class WorkerCore {
     return OkStatus();
   }
   // Tables on workers and dense parameters are the same in all teams, so the first one writes them;
-  // asynchronous workers each count as the only one.
+  // asynchronous workers each count as the only one. Dense parameters are written when this is
+  // answered, while training goes on.
   // If dense parameters are on servers, which save them with their optimizer state, this file is
   // for programs that read checkpoints.
   Status Do(const SaveOrder& order, OrderDoneMessage& done) {
@@ -207,8 +213,7 @@ class WorkerCore {
     if (stack_.rank() == 0) DT_TRY_STATUS(stack_.trainer().PullDense());
     DT_TRY_STATUS(stack_.engine().FetchParameters());
     if (stack_.rank() == 0 || !options_.job.train.asynchronous()) {
-      DT_TRY(std::optional<CheckpointFile> file, stack_.engine().parameters().Save(folder));
-      if (file) saved.files.push_back(*std::move(file));
+      saved.writing = dense_saver_.Prepare(done.order, folder, stack_.engine().parameters());
     }
     if (stack_.rank() == 0) {
       DT_TRY(const std::vector<CheckpointFile> tables,
@@ -252,6 +257,7 @@ class WorkerCore {
   StepTrace trace_;  // Used by everything below.
 
   ViewNumber view_;  // The last one that this worker has entered, or tried to.
+  DenseSaver dense_saver_;
   TrainStack stack_;
 };
 

@@ -64,6 +64,7 @@ Status SimScheduler::Continue(scheduler::JobRecord record) {
                                      .checkpoint = std::move(start.checkpoint),
                                      .may_return = options_.returns},
                environment, std::move(record), world().Now());
+  if (job_->phase() == scheduler::JobPhase::kEnded) router_.Expect(job_->membership().members());
   return OkStatus();
 }
 

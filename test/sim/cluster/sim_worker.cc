@@ -75,7 +75,7 @@ SimWorker::SimWorker(World& world, Wires& wires, Node node, uint64_t incarnation
               .network = *this,
               .scheduler = kSchedulerAddress,
               .threads = 1,
-              .comm_thread = false},
+              .more_threads = false},
       core_(world.Now(), {.join = JoinOf(options_, incarnation),
                           .scheduler = kSchedulerAddress,
                           .outage = options_.job.cluster.scheduler_outage,

@@ -38,7 +38,7 @@ class Deaths {
       if (where.reached || where.name != place || at < where.from) continue;
       const uint32_t last = cluster_.job().cluster.servers + cluster_.job().cluster.workers;
       const uint64_t chosen = last - (seed_ + died_.size()) % cluster_.job().cluster.workers;
-      const bool any = place == "share state" || place == "take state";
+      const bool any = place == "share state" || place == "take state" || place == "write";
       if ((!any && number != chosen) || died_.contains(number)) continue;
       where.reached = true;
       died_.insert(number);
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Step, AtStage,
                          NameOfStage);
 INSTANTIATE_TEST_SUITE_P(Order, AtStage,
                          testing::Values(Stage{"train"}, Stage{"evaluate"}, Stage{"save"},
-                                         Stage{"finish"}, Stage{"done", 3}),
+                                         Stage{"write"}, Stage{"finish"}, Stage{"done", 3}),
                          NameOfStage);
 
 TEST(Stages, AnotherDiesWhileAViewIsFormed) {

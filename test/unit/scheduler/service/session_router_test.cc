@@ -45,6 +45,17 @@ TEST_F(SessionRouterTest, WhoIsRefusedIsForgotten) {
   EXPECT_FALSE(Knows(kStart + seconds(60), 2));
 }
 
+TEST_F(SessionRouterTest, WhoIsExpectedIsWaitedFor) {
+  std::list<Member> members(2);
+  members.front().join.incarnation = Incarnation(1);
+  members.back().join.incarnation = Incarnation(2);
+  router_.Expect(members);
+  Join(1);
+  EXPECT_FALSE(router_.all_acknowledged(kStart));
+  Join(2);
+  EXPECT_TRUE(router_.all_acknowledged(kStart));
+}
+
 TEST_F(SessionRouterTest, WhoHasEndedIsForgottenAtOnce) {
   Join(1);
   router_.Send(kStart, Incarnation(1), StopMessage{});

@@ -180,6 +180,20 @@ TEST_F(CommitTest, ReportsThatAreNotDueChangeNothing) {
   EXPECT_TRUE(commit_.idle());
 }
 
+// The order to save is given anew if a worker is lost before the cut.
+TEST_F(CommitTest, AWorkerThatGoesIsMissedOnlyWhileItWrites) {
+  for (const bool written : {false, true}) {
+    commit_.Begin(kOrder, kStep, false);
+    commit_.OnWorkerGone(kWorker);
+    commit_.Cut({}, {{kWorker, AnswerOf(kWorker, true)}});
+    EXPECT_TRUE(commit_.writes(kWorker));
+    if (written) commit_.OnRowsWritten(kWorker, RowsOf(kWorker));
+    commit_.OnWorkerGone(kWorker);
+    EXPECT_FALSE(commit_.writes(kWorker));
+    EXPECT_EQ(commit_.TakeSettled()->abandoned, !written);
+  }
+}
+
 // With copies the job goes on without a server, but nobody else writes its rows.
 TEST_F(CommitTest, WithoutAServerItIsAbandonedUnlessItsRowsAreWritten) {
   enum { kNothing, kAnswered, kCut, kWritten };
