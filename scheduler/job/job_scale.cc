@@ -154,8 +154,11 @@ Status Job::ScaleWorkers(uint32_t count) {
                     "Ctrl-C, or SIGTERM to its scheduler, stops it");
   }
   DT_TRY_STATUS(views_.CheckChanges());
-  if (count > views_.PlacesMax()) {
-    const size_t places = views_.PlacesMax();
+  const size_t places = views_.PlacesMax();
+  if (count > places && options_.job.train.asynchronous()) {
+    return Invalid("an asynchronous job has at most {} workers, not {}", places, count);
+  }
+  if (count > places) {
     return WithHint(Invalid("a step has {} slice{}: {} of {} workers would have nothing to do",
                             places, places == 1 ? "" : "s", count - places, count),
                     "train.slices, which a job keeps, bounds its workers");

@@ -47,6 +47,8 @@ train: {batch_size: 4096, epochs: 100000}
 cluster: {servers: 2, workers: 2}
 checkpoint: {keep: 2}
 """
+FM = "op: fm, inputs: [e]"
+MLP = "op: mlp, inputs: [e], units: [4096, 4096, 1]"
 TRACE = "observe.trace=40-1000000"
 
 
@@ -124,19 +126,19 @@ def new_bytes(folders):
     return sizes
 
 
-def checkpoint_cost(dovetail, folder, settings, what):
-    """Two jobs of the same table, one after the other: without checkpoints, and with them."""
+def checkpoint_cost(dovetail, folder, settings, what, steps=400):
+    """Two jobs of the same table, one after the other: without checkpoints, and with one every so many steps."""
     rates = []
-    for every in ("end", "400"):
+    for every in ("end", str(steps)):
         job = Job(dovetail, folder, f"cost-{len(settings)}-{every}", [f"checkpoint.every={every}", TRACE, *settings])
-        job.until(lambda status: status["epoch"] > 1)
+        job.until(lambda status: status["epoch"] > 1 or status["step"] > 60 and steps < 60)
         status, begin = job.look(), time.monotonic()
         job.rest(25)
         rates.append(statistics.median(job.rates(begin, time.monotonic(), 5)))
         sizes = new_bytes(sorted((job.run_folder() / "checkpoints").glob("step-*")))
         starts, usual = stopped(job)
     gaps = sorted((b - a for a, b in zip(starts[0], starts[0][1:])), reverse=True)
-    made = (int(starts[0][-1] > 0) and len(starts[0])) // 400
+    made = (int(starts[0][-1] > 0) and len(starts[0])) // steps
     print(f"{what}, {status['tables']['key']['rows'] / 1e6:.1f} M rows: {rates[1] / rates[0]:.3f} of the speed without checkpoints; "
           f"{sizes[0] >> 20} MiB each, {sizes[1] >> 20} MiB of the last one written anew")
     print(f"  a step takes {usual * 1000:.0f} ms; the longest times between two, about {made} checkpoints in all: "
@@ -163,6 +165,10 @@ def main():
         (table / "job.yaml").write_text(TABLE.replace("COMMAND", command))
         checkpoint_cost(dovetail, table, ["train.slices=2"], "synchronous")
         checkpoint_cost(dovetail, table, ["train.staleness=2", "train.slices=auto"], "staleness 2")
+        dense = folder / "dense"
+        dense.mkdir()
+        (dense / "job.yaml").write_text(TABLE.replace(FM, MLP).replace("COMMAND", command))
+        checkpoint_cost(dovetail, dense, ["train.slices=2", "train.batch_size=256"], "17 M dense parameters", 20)
 
 
 if __name__ == "__main__":
