@@ -27,14 +27,15 @@ std::string TextOf(const Doing& doing);
 
 class Activity {
  public:
-  // Begins something, whose text lives until the next call. Returns what the thread did before, to
-  // go back to.
+  // Like Doing, with a text of somebody else's.
   struct Begun {
     std::string_view what;
     bool waits = false;
     Step step = kNoStep;
     TimePoint since{};
   };
+  // Begins something, whose text lives until the next call. Returns what the thread did before, to
+  // go back to.
   Begun Set(const Begun& begun) {
     MutexLock lock(mutex_);
     return std::exchange(begun_, begun);

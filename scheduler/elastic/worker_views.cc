@@ -146,7 +146,9 @@ std::optional<Suspect> WorkerViews::InTheWay(TimePoint now) {
     if (!formed_.has_value()) formed_ = now;  // By a scheduler before this one.
     return WorkerThatIsLate(job_.members, record().missing, *formed_, now, lease);
   }
-  return WorkerInTheWay(job_.members, {record().number, record().workers}, now, lease);
+  const bool asynchronous = job_.options.job.train.asynchronous();
+  return WorkerInTheWay(job_.members, {record().number, record().workers, asynchronous}, now,
+                        lease);
 }
 
 std::vector<ProcessId> WorkerViews::Newcomers() const {

@@ -35,10 +35,11 @@ class Pairs {
   }
   const std::vector<Pair>& all() const { return all_; }
 
-  // A worker that works at one thing for long, when all others have reported and none works.
+  // An asynchronous worker that works at one thing for long, when all others have reported and none
+  // works.
   std::optional<Suspect> StandsStill() const {
     std::optional<Suspect> still;
-    if (view_.workers.size() < 2) return still;
+    if (!view_.asynchronous || view_.workers.size() < 2) return still;
     for (const ProcessId id : view_.workers) {
       const HeartbeatMessage* const report = ReportOf(id);
       if (report == nullptr) return std::nullopt;

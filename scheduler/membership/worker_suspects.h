@@ -23,6 +23,7 @@ namespace dt::scheduler {
 struct BegunView {
   ViewNumber number;
   std::span<const ProcessId> workers;
+  bool asynchronous = false;
 };
 
 // The worker to leave is that of the most pairs. Of several, it is one that has noticed nothing

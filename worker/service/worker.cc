@@ -1,5 +1,6 @@
 #include "worker/service/worker.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 

@@ -41,13 +41,14 @@ class WorkerSuspectsTest : public ::testing::Test {
     Report(at, {.threads = {{"train", "run slice of step 7", seconds, in_step}}});
   }
   std::optional<Suspect> Found() const {
-    return WorkerInTheWay(*members_, {kView, workers_}, now_, kLease);
+    return WorkerInTheWay(*members_, {kView, workers_, asynchronous_}, now_, kLease);
   }
   // 0: none.
   uint32_t Leaves() const { return Found().has_value() ? Found()->id.value() : 0; }
 
   static constexpr Duration kLease = seconds(3);
   static constexpr ViewNumber kView{5};
+  bool asynchronous_ = false;
   TimePoint now_ = TimePoint() + seconds(100);
   MembershipNeeds needs_;
   std::list<Member> list_;
@@ -117,6 +118,8 @@ TEST_F(WorkerSuspectsTest, OneThatIsNotHeardIsLeftToItsLease) {
 
 TEST_F(WorkerSuspectsTest, OneStandsStillWhenNoOtherHasWork) {
   Work(3, 61);
+  EXPECT_EQ(Leaves(), 0u) << "synchronous ones say for whom they wait";
+  asynchronous_ = true;
   ASSERT_EQ(Leaves(), 3u);
   EXPECT_EQ(Found()->how, "stands still: run slice of step 7 for 61 s");
   Work(2, 1);
