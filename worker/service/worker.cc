@@ -71,17 +71,17 @@ class WorkerRole : public Worker {
 
  private:
   // Its waits end with the link. A thread that hangs cannot be joined: the process aborts, and its
-  // supervisor starts it again. `done`: Run returns.
+  // supervisor starts it again. One that does nothing any more only takes its time to end. `done`:
+  // Run returns.
   void AbortIfHung(const std::stop_token& done) const {
     while (!options_.one_process && Pause(kWatchEvery, done)) {
       if (!link_->ended()) continue;
       if (!Pause(kEndTimeout, done)) return;
       HeartbeatMessage report;
       shared_->activity.AddTo(SystemClock().Now(), report);
-      for (const ThreadReport& thread : report.threads) {
-        LogError("worker.hangs",
-                 {{"thread", thread.name}, {"doing", thread.doing}, {"seconds", thread.seconds}});
-      }
+      const auto train = std::ranges::find(report.threads, "train", &ThreadReport::name);
+      if (train == report.threads.end()) continue;
+      LogError("worker.hangs", {{"doing", train->doing}, {"seconds", train->seconds}});
       std::abort();
     }
   }
