@@ -13,8 +13,9 @@ namespace {
 
 // A worker that is lost is noticed by its lease before the broken connections to it count.
 constexpr int kBrokenLeases = 2;
-// For workers that the others wait for. Longer than any step but the strangest takes.
-constexpr Duration kPatience = seconds(60);
+// For workers that the others wait for. Longer than any step but the strangest takes, and shorter
+// than the limit of the workers' own waits (train_stack.cc), after which they know less.
+constexpr Duration kPatience = seconds(50);
 constexpr int kPatienceLeases = 3;
 
 Duration PatienceFor(Duration lease) { return std::max(kPatience, kPatienceLeases * lease); }

@@ -85,20 +85,20 @@ TEST_F(WorkerSuspectsTest, WithoutAPeerTheOneThatComplainsLeaves) {
 }
 
 TEST_F(WorkerSuspectsTest, OneForWhichOthersWaitLeavesInTheEnd) {
-  Await(3, 2, 59);
+  Await(3, 2, 49);
   EXPECT_EQ(Leaves(), 0u);
-  Await(3, 2, 61);
+  Await(3, 2, 51);
   ASSERT_EQ(Leaves(), 2u);
-  EXPECT_EQ(Found()->how, "holds worker 3 (pid 0 on ) up, which has waited for it for 61 s");
+  EXPECT_EQ(Found()->how, "holds worker 3 (pid 0 on ) up, which has waited for it for 51 s");
   Report(2, {.waiting = true});
   EXPECT_EQ(Leaves(), 0u) << "it waits for servers";
 }
 
 TEST_F(WorkerSuspectsTest, AWaitLeadsToItsEnd) {
-  Await(4, 3, 61);
-  Await(3, 2, 59);
+  Await(4, 3, 51);
+  Await(3, 2, 49);
   EXPECT_EQ(Leaves(), 2u);
-  Await(2, 4, 61);
+  Await(2, 4, 51);
   EXPECT_EQ(Leaves(), 4u) << "all wait for each other";
 }
 
@@ -108,31 +108,31 @@ TEST_F(WorkerSuspectsTest, WhatWasSaidInAnotherViewDoesNotCount) {
 }
 
 TEST_F(WorkerSuspectsTest, OneThatIsNotHeardIsLeftToItsLease) {
-  Await(3, 2, 61);
-  Await(4, 2, 61);
+  Await(3, 2, 51);
+  Await(4, 2, 51);
   now_ += kLease + milliseconds(1);
-  Await(3, 2, 64);
-  Await(4, 2, 64);
+  Await(3, 2, 54);
+  Await(4, 2, 54);
   EXPECT_EQ(Leaves(), 0u);
 }
 
 TEST_F(WorkerSuspectsTest, OneStandsStillWhenNoOtherHasWork) {
-  Work(3, 61);
+  Work(3, 51);
   EXPECT_EQ(Leaves(), 0u) << "synchronous ones say for whom they wait";
   asynchronous_ = true;
   ASSERT_EQ(Leaves(), 3u);
-  EXPECT_EQ(Found()->how, "stands still: run slice of step 7 for 61 s");
+  EXPECT_EQ(Found()->how, "stands still: run slice of step 7 for 51 s");
   Work(2, 1);
   EXPECT_EQ(Leaves(), 0u);
   Report(2, {});
   EXPECT_EQ(Leaves(), 3u);
-  Work(3, 61, false);
+  Work(3, 51, false);
   EXPECT_EQ(Leaves(), 0u) << "it saves";
 }
 
 TEST_F(WorkerSuspectsTest, OneMayBeLateForAViewForAWhile) {
   const std::set<ProcessId> missing = {ProcessId(1), ProcessId(3)};
-  const TimePoint since = now_ - seconds(61);
+  const TimePoint since = now_ - seconds(51);
   const auto late = WorkerThatIsLate(*members_, missing, since, now_, kLease);
   ASSERT_TRUE(late.has_value());
   EXPECT_EQ(late->id, ProcessId(3));
