@@ -164,7 +164,7 @@ TEST_F(Links, TwoWorkersThatAreCutFromEachOtherForAMinutePart) {
   ExpectEndOf(kEpochs);
   const std::vector<std::string> lost = LostWorkers();
   ASSERT_EQ(lost.size(), 1U);
-  EXPECT_NE(lost[0].find("up, which wa"), std::string::npos) << lost[0];
+  EXPECT_NE(lost[0].find(" up, which "), std::string::npos) << lost[0];
 }
 
 }  // namespace
