@@ -1,5 +1,5 @@
-// What a thread does at this moment, and since when: for people who ask why a job stands still.
-// Written by that thread, read by any.
+// Threads tell what they do at this moment, and since when, for people who ask why a job stands
+// still. An Activity is written by its thread and read by any.
 #pragma once
 
 #include <string>

@@ -78,7 +78,7 @@ class Timeline {
     return open_.load(std::memory_order_relaxed) && step - options_.first <= steps_after_first_;
   }
   TimePoint Now() const { return options_.clock->Now(); }
-  // That of the thread whose work is on this track; null: it is not told.
+  // The thread whose work is on this track tells it what it does. Null if nobody asks.
   Activity* ActivityOf(Track track) const;
   // REQUIRES: the step is wanted. If no space is left, the span is only counted as dropped.
   void Record(const RecordedSpan& span);

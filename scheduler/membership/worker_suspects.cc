@@ -55,7 +55,8 @@ class Pairs {
   }
 
  private:
-  // Null: it is not heard, and its lease decides; or it has not said anything of this view yet.
+  // Returns null if the worker is not heard, so that its lease decides, or has said nothing of this
+  // view yet.
   const HeartbeatMessage* ReportOf(ProcessId id) const {
     const bool in_view = std::ranges::count(view_.workers, id) > 0;
     if (!in_view || members_.Find(id) == nullptr) return nullptr;

@@ -24,7 +24,7 @@ class LongestTurn {
 
  private:
   std::optional<TimePoint> last_;
-  TimePoint begun_{};  // Of this minute.
+  TimePoint begun_{};  // When this minute began.
   Duration longest_{}, before_{};
 };
 

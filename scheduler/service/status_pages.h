@@ -19,7 +19,7 @@ class StatusPages {
     const JobConfig& job;
     bool one_process = false;             // The other roles are threads of this process.
     std::function<uint64_t()> malformed;  // Packets that were dropped so far.
-    const LongestTurn* turns = nullptr;   // Of the scheduler's loop.
+    const LongestTurn* turns = nullptr;   // The scheduler's loop; null: unknown.
   };
   // REQUIRES: `job` outlives the pages.
   StatusPages(const Job& job, Options options) : job_(job), options_(std::move(options)) {}

@@ -1,4 +1,4 @@
-// What a worker does and waits for, for its heartbeats. Any thread.
+// Collects what a worker does and waits for, for its heartbeats. Any thread.
 #pragma once
 
 #include <optional>
