@@ -58,8 +58,8 @@ size_t WorkerViews::PlacesMax() const {
   return job_.options.job.train.asynchronous() ? kAsyncWorkersMax : job_.options.slices();
 }
 
-bool WorkerViews::WantsChange() const {
-  if (record().workers.size() < PlacesMax() && !Spares().empty()) return true;
+bool WorkerViews::WantsChange(TimePoint now) const {
+  if (record().workers.size() < PlacesMax() && !Rested(now).empty()) return true;
   const auto leaves = [this](ProcessId id) { return job_.members.Find(id)->draining; };
   return record().workers.size() > 1 && std::ranges::any_of(record().workers, leaves);
 }
@@ -76,13 +76,23 @@ std::vector<ProcessId> WorkerViews::Spares() const {
   return spares;
 }
 
+Duration WorkerViews::RestOf(TimePoint now, ProcessId worker) const {
+  return rests_.Left(now, job_.members.Find(worker)->join.host);
+}
+
+std::vector<ProcessId> WorkerViews::Rested(TimePoint now) const {
+  std::vector<ProcessId> rested = Spares();
+  std::erase_if(rested, [&](ProcessId id) { return RestOf(now, id) > Duration(); });
+  return rested;
+}
+
 // ------------------------------------------------------------ the next view
 
 void WorkerViews::Without(TimePoint now, const std::set<ProcessId>& workers) {
   // An asynchronous worker that joined now would have no slices of the orders that are out, and
   // others would wait for its clock.
   const bool asynchronous = job_.options.job.train.asynchronous();
-  const std::vector<ProcessId> spares = asynchronous ? std::vector<ProcessId>() : Spares();
+  const std::vector<ProcessId> spares = asynchronous ? std::vector<ProcessId>() : Rested(now);
   std::vector<ProcessId> next = record().workers;
   std::erase_if(next, [&](ProcessId id) { return workers.contains(id); });
   for (const ProcessId id : spares) {
@@ -94,17 +104,26 @@ void WorkerViews::Without(TimePoint now, const std::set<ProcessId>& workers) {
 void WorkerViews::Admit(TimePoint now) {
   std::vector<ProcessId> next = record().workers;
   for (const ProcessId id : Spares()) {
-    if (next.size() < PlacesMax()) {
+    if (next.size() >= PlacesMax()) {
+      NoteWaits(now, id,
+                fmt::format("waits as a spare: the job has {} workers, train.slices is {}",
+                            next.size(), job_.options.slices()));
+    } else if (const Duration left = RestOf(now, id); left > Duration()) {
+      NoteWaits(now, id,
+                fmt::format("waits for {:.0f} s: workers of its machine held the others up before",
+                            SecondsBetween(now, now + left)));
+    } else {
       next.push_back(id);
-    } else if (noted_.insert(id).second) {
-      const std::string why =
-          fmt::format("{} waits as a spare: the job has {} workers, train.slices is {}",
-                      job_.members.Find(id)->Name(), next.size(), job_.options.slices());
-      job_.out.AddEvent(now, "worker_waits", {{"id", int64_t{id.value()}}, {"why", why}});
-      LogInfo("job.worker_waits", {{"why", why}});
     }
   }
   if (next.size() > record().workers.size()) Form(now, std::move(next));
+}
+
+void WorkerViews::NoteWaits(TimePoint now, ProcessId spare, const std::string& why) {
+  if (!noted_.insert(spare).second) return;
+  const std::string text = fmt::format("{} {}", job_.members.Find(spare)->Name(), why);
+  job_.out.AddEvent(now, "worker_waits", {{"id", int64_t{spare.value()}}, {"why", text}});
+  LogInfo("job.worker_waits", {{"why", text}});
 }
 
 void WorkerViews::Form(TimePoint now, std::vector<ProcessId> workers) {
@@ -149,6 +168,10 @@ std::optional<Suspect> WorkerViews::InTheWay(TimePoint now) {
   const bool asynchronous = job_.options.job.train.asynchronous();
   return WorkerInTheWay(job_.members, {record().number, record().workers, asynchronous}, now,
                         lease);
+}
+
+void WorkerViews::OnInTheWay(TimePoint now, ProcessId worker) {
+  rests_.OnInTheWay(now, job_.members.Find(worker)->join.host);
 }
 
 std::vector<ProcessId> WorkerViews::Newcomers() const {

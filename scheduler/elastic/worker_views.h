@@ -26,6 +26,7 @@
 #include "common/base/status.h"
 #include "common/control/messages.h"
 #include "common/plan/plan.h"
+#include "scheduler/membership/rests.h"
 #include "scheduler/membership/suspects.h"
 #include "scheduler/state/job_context.h"
 
@@ -44,7 +45,7 @@ class WorkerViews {
   bool Has(ProcessId worker) const;
   size_t PlacesMax() const;
   // Whether Admit, or a view without those that are asked to leave, would change anything.
-  bool WantsChange() const;
+  bool WantsChange(TimePoint now) const;
   // Workers that are ready, not asked to leave, and wait for a place, in order of id.
   std::vector<ProcessId> Spares() const;
 
@@ -57,6 +58,8 @@ class WorkerViews {
   Status OnReport(const Member& from, const ViewReportMessage& report);
   // A worker without which the others go on, as it holds them up.
   std::optional<Suspect> InTheWay(TimePoint now);
+  // It has to leave for that: others of its machine may have to rest before they enter.
+  void OnInTheWay(TimePoint now, ProcessId worker);
   // Nothing is expected of this server any more.
   void OnServerGone(ProcessId server) { record().missing.erase(server); }
   bool forming() const { return job_.record.views.forming; }
@@ -71,6 +74,10 @@ class WorkerViews {
  private:
   ViewsRecord& record() const { return job_.record.views; }
   View view() const;
+  Duration RestOf(TimePoint now, ProcessId worker) const;
+  // The spares that need not rest.
+  std::vector<ProcessId> Rested(TimePoint now) const;
+  void NoteWaits(TimePoint now, ProcessId spare, const std::string& why);
   void Form(TimePoint now, std::vector<ProcessId> workers);
   Result<Step> CompleteSteps() const;
   std::vector<ProcessId> Newcomers() const;
@@ -80,6 +87,7 @@ class WorkerViews {
   std::optional<TimePoint> since_;   // The workers began to change; for the event.
   std::optional<TimePoint> formed_;  // The newest view was announced, or this scheduler began.
   std::set<ProcessId> noted_;        // Spares that people were told of.
+  Rests rests_;
 };
 
 }  // namespace dt::scheduler

@@ -120,6 +120,7 @@ void Job::Tick(TimePoint now) {
     Lose(now, *suspect);
   }
   if (const auto worker = views_.InTheWay(now); worker && phase() == JobPhase::kRunning) {
+    views_.OnInTheWay(now, worker->id);
     Lose(now, {worker->id, worker->how});
   }
   SettleSuccessors(now);

@@ -90,7 +90,7 @@ void Job::ChangeWorkers(TimePoint now) {
   if (!training_ || views_.forming() || stopping() || !orders_.only_trains()) return;
   if (training_->schedule().at_end() || !views_.CheckChanges().ok()) return;
   if (options_.job.train.asynchronous()) {
-    const bool waits = views_.WantsChange() && !orders_.empty();
+    const bool waits = views_.WantsChange(now) && !orders_.empty();
     training_->SetPaused(waits);
     if (waits) return;
   }

@@ -18,7 +18,7 @@ namespace dt::worker {
 
 class OrderSlices {
  public:
-  // Returns the next range of the order for this worker; an empty range or an error ends the order.
+  // Returns the next range of the order for this worker; after an empty one there is no more.
   using NextSplit = std::function<Result<SplitMessage>()>;
   // Without `next_split` the worker does the slices that it owns by the order. `progress` outlives
   // it; what is pushed from now on does not count.
@@ -30,12 +30,12 @@ class OrderSlices {
     // The least step of which the worker then has a slice to push. With ranges: its own count.
     Step next_step = 0;
   };
-  // In ascending order; nothing at the end of the order.
-  std::optional<Slice> Next();
+  // In ascending order; nothing at the end of the order. Errors: those of `next_split`.
+  Result<std::optional<Slice>> Next();
 
  private:
   std::optional<uint64_t> FindOwn(uint64_t from) const;
-  std::optional<uint64_t> FindInSplits();
+  Result<std::optional<uint64_t>> FindInSplits();
   bool Pushed(uint64_t part) const { return pushed_.contains({StepOf(part), SliceOf(part)}); }
   Step StepOf(uint64_t part) const { return order_.first_step + part / ways_; }
   SliceIndex SliceOf(uint64_t part) const { return static_cast<SliceIndex>(part % ways_); }

@@ -127,7 +127,8 @@ SliceReader::Item SliceReader::Read() {
   std::unique_ptr<LookupPlan> plan = options_.spare.Pop(Duration::zero()).value_or(nullptr);
   if (plan == nullptr) plan = std::make_unique<LookupPlan>();
   plan->rows.clear();
-  if (!options_.next(*plan)) return {};
+  const Result<bool> named = options_.next(*plan);
+  if (!named.ok() || !*named) return {.status = named.status(), .plan = nullptr};
   const Plan& of = options_.plan;
   Batch& batch = plan->batch;
   batch.part.reset();

@@ -20,6 +20,10 @@ namespace dt::worker {
 // Plans that are used again, with their memory. Any thread.
 using SparePlans = BoundedQueue<std::unique_ptr<LookupPlan>>;
 
+// Names the next slice: fills plan.rows, and plan.batch except its columns; false after the last
+// slice.
+using NextSlice = std::function<Result<bool>(LookupPlan& plan)>;
+
 class SliceReader {
  public:
   struct Options {
@@ -32,9 +36,7 @@ class SliceReader {
     SparePlans& spare;
     // Called while waiting, on the caller's thread; not OK ends the wait.
     std::function<Status()> interrupted;
-    // Names the next slice: fills plan.rows, and plan.batch except its columns; false after the
-    // last slice. Called on the thread that reads.
-    std::function<bool(LookupPlan& plan)> next;
+    NextSlice next;                // Called on the thread that reads.
     bool ahead = true;             // False: each slice is read by Next.
     Timeline* timeline = nullptr;  // Null: nothing is recorded.
   };
@@ -42,7 +44,7 @@ class SliceReader {
   ~SliceReader();
 
   // The next slice, in order; nullptr after the last. For one thread. Errors: Malformed naming the
-  // row, if the loss cannot take a label; the status that interrupted it.
+  // row, if the loss cannot take a label; those of Options::next; the status that interrupted it.
   Result<std::unique_ptr<LookupPlan>> Next();
   // The next slice, if it is ready; otherwise nothing: ask again.
   std::optional<std::unique_ptr<LookupPlan>> TryNext();

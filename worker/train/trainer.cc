@@ -48,7 +48,7 @@ std::vector<uint32_t> Trainer::WireTablesOf(const std::vector<DenseBlockTable>& 
 }
 
 std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor purpose,
-                                                 std::function<bool(LookupPlan&)> next) {
+                                                 NextSlice next) {
   const Plan& plan = options_.engine.plan();
   const auto fixed = dense_ ? dense_->tables() : std::vector<DenseBlockTable>();
   Timeline* const timeline = purpose == LookupFor::kTrain ? options_.timeline : nullptr;
@@ -68,7 +68,7 @@ std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor 
 // ------------------------------------------------------------ training
 
 // The slices of this rank's team, step by step.
-std::function<bool(LookupPlan&)> Trainer::OwnSlices(const TrainOrder& order) const {
+NextSlice Trainer::OwnSlices(const TrainOrder& order) const {
   const uint64_t rows = options_.data.train->rows();
   const JobConfig& job = options_.job;
   return [order, rows, team = team(), batch_size = options_.engine.plan().batch_size,
@@ -274,14 +274,14 @@ Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, AsyncStages& stages
 }
 
 // This worker's slices of each batch; without a bound on staleness, those that it asks for.
-std::function<bool(LookupPlan&)> Trainer::OwnParts(const TrainOrder& order) const {
+NextSlice Trainer::OwnParts(const TrainOrder& order) const {
   const uint64_t rows = options_.data.train->rows();
   const JobConfig& job = options_.job;
   return [order, rows, batch_size = options_.engine.plan().batch_size,
           positions = EpochOrder(job.seed, order.epoch, rows, job.data.shuffle_window),
           slices = OrderSlices(order, options_.self, options_.next_split, options_.order)](
-             LookupPlan& plan) mutable {
-    const std::optional<OrderSlices::Slice> own = slices.Next();
+             LookupPlan& plan) mutable -> Result<bool> {
+    DT_TRY(const std::optional<OrderSlices::Slice> own, slices.Next());
     if (!own.has_value()) return false;
     const SampleRange part =
         SliceRange(StepRange(rows, batch_size, own->step - order.epoch_first_step), own->slice,
@@ -333,7 +333,7 @@ Status Trainer::PullDense() {
 // ------------------------------------------------------------ evaluation
 
 // Batch b of the split, in file order, belongs to team b mod teams.
-std::function<bool(LookupPlan&)> Trainer::OwnBatches(const EvaluateOrder& order) const {
+NextSlice Trainer::OwnBatches(const EvaluateOrder& order) const {
   const uint64_t rows = options_.data.of(order.split).rows();
   const Plan& plan_of = options_.engine.plan();
   return [step = order.step, rows, teams = options_.ranks / plan_of.devices,

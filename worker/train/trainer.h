@@ -63,8 +63,7 @@ class Trainer {
   const RowCache* cache() const { return cache_ ? &*cache_ : nullptr; }
 
  private:
-  std::unique_ptr<SliceReader> OpenReader(const Dataset& data, LookupFor purpose,
-                                          std::function<bool(LookupPlan&)> next);
+  std::unique_ptr<SliceReader> OpenReader(const Dataset& data, LookupFor purpose, NextSlice next);
   uint32_t team() const { return options_.rank / options_.engine.plan().devices; }
   TrainDone NothingDone(const TrainOrder& order) const;
   Step FirstStepOf(const TrainOrder& order) const;
@@ -82,10 +81,10 @@ class Trainer {
   Status SetDense();
   LookupPlan DensePlan() const;
   std::vector<uint32_t> WireTablesOf(const std::vector<DenseBlockTable>& fixed) const;
-  std::function<bool(LookupPlan&)> OwnSlices(const TrainOrder& order) const;
-  std::function<bool(LookupPlan&)> OwnParts(const TrainOrder& order) const;
+  NextSlice OwnSlices(const TrainOrder& order) const;
+  NextSlice OwnParts(const TrainOrder& order) const;
   bool CanDo(const TrainOrder& order) const;
-  std::function<bool(LookupPlan&)> OwnBatches(const EvaluateOrder& order) const;
+  NextSlice OwnBatches(const EvaluateOrder& order) const;
 
   const Options options_;
   SparePlans spare_{12};

@@ -1,160 +1,29 @@
-// Goal: workers and servers whose links are cut are replaced, and of two workers that do not reach
-// each other one leaves; the job ends with the bits of an undisturbed one. Method: every process in
-// a network namespace of its own, so that workers talk to one another over TCP; the test cuts links
-// and routes, and starts processes again that have ended, as a supervisor does.
-#include <cstdlib>
+// Goal: of two workers that do not reach each other one leaves, and whatever befalls servers,
+// workers, the scheduler and the links between them, the job ends as an undisturbed one. Method:
+// every process in a network namespace of its own; the test kills and pauses processes, and cuts
+// links and routes.
+#include <filesystem>
 #include <random>
+#include <signal.h>
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
-#include "test/support/http_get.h"
-#include "test/support/net_spaces.h"
-#include "test/support/tiny_job.h"
+#include "common/base/clock.h"
+#include "test/e2e/views/counted_job.h"
+#include "test/e2e/views/spaced_job.h"
 
 namespace dt::test {
 namespace {
 
-using Json = nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr uint32_t kServers = 2, kWorkers = 3;
-
-class Links : public ::testing::Test {
- protected:
-  void SetUp() override {
-    auto spaces = NetSpaces::Make(kServers + kWorkers);
-    if (!spaces.ok()) GTEST_SKIP() << "this needs network namespaces: " << spaces.status();
-    spaces_.emplace(*std::move(spaces));
-  }
-  void Start(uint32_t epochs) {
-    job_ = WriteTinyJob(folder_, {.epochs = epochs,
-                                  .slices = 6,
-                                  .servers = kServers,
-                                  .workers = kWorkers,
-                                  .more = "checkpoint: {every: 50}"});
-    StartScheduler();
-    ASSERT_TRUE(Eventually(seconds(30), [&] { return !RunFile("/http").empty(); })) << Text();
-    processes_.resize(kServers + kWorkers);
-    for (uint32_t space = 0; space < processes_.size(); ++space) StartIn(space);
-    ASSERT_TRUE(GoesOn()) << Text();
-  }
-  // The job's own settings, on every process.
-  std::vector<std::string> With(std::vector<std::string> arguments) const {
-    for (const char* each : {"job=links", "cluster.lease=1s", "cluster.replicas=2"}) {
-      arguments.insert(arguments.end(), {"--set", each});
-    }
-    return arguments;
-  }
-  static std::string Scheduler() { return fmt::format("tcp://{}:7000", NetSpaces::Address()); }
-  void StartScheduler() {
-    scheduler_ = std::make_unique<Program>(
-        folder_.path(),
-        With({"scheduler", job_, "--listen", Scheduler(), "--result", "links.json"}));
-  }
-  void StartIn(uint32_t space) {
-    const std::string address = NetSpaces::AddressIn(space);
-    const bool serves = space < kServers;
-    spaces_->Run(space, [&] {
-      processes_[space] = std::make_unique<Program>(
-          folder_.path(),
-          With({serves ? "server" : "worker", job_, "--scheduler", Scheduler(), "--listen",
-                serves ? fmt::format("tcp://{}:0", address) : address}));
-    });
-  }
-  void Supervise() {
-    for (uint32_t space = 0; space < processes_.size(); ++space) {
-      if (processes_[space]->HasEnded() && !scheduler_->HasEnded()) StartIn(space);
-    }
-  }
-
-  // Waits until the job has all its processes, and has done steps while this looked on.
-  bool GoesOn(seconds within = seconds(40)) {
-    std::optional<uint64_t> before;
-    return Eventually(within, [&] {
-      Supervise();
-      if (scheduler_->HasEnded()) return true;
-      const HttpAnswer answer = HttpGet(RunFile("/http") + "status");
-      if (answer.status != 200) return false;
-      const Json status = Json::parse(answer.body);
-      if (status["phase"] != "running" || !status["recovers"].empty()) return false;
-      if (status["processes"].size() < processes_.size()) return false;
-      const auto now = status["step"].get<uint64_t>();
-      if (before.has_value() && now > *before + 5) return true;
-      if (!before.has_value() || now < *before) before = now;
-      return false;
-    });
-  }
-  void ExpectEndOf(uint32_t epochs) {
-    const bool ended = Eventually(seconds(120), [&] {
-      Supervise();
-      return scheduler_->HasEnded();
-    });
-    ASSERT_TRUE(ended) << Text();
-    ASSERT_EQ(scheduler_->Wait(seconds(1)).exit_code, 0) << Text();
-    const ProgramEnd calm = RunProgram(
-        folder_.path(),
-        {"train", job_, "--set", fmt::format("train.epochs={}", epochs), "--result", "calm.json"});
-    ASSERT_EQ(calm.exit_code, 0) << calm.output;
-    EXPECT_EQ(ChecksumOf(folder_, "links.json"), ChecksumOf(folder_, "calm.json")) << text_;
-  }
-  std::vector<std::string> LostWorkers() const {
-    std::vector<std::string> how;
-    const Json result = Json::parse(folder_.Read("links.json"));
-    for (const Json& event : result["events"]) {
-      if (event["kind"] == "worker_lost") how.push_back(event["how"]);
-    }
-    return how;
-  }
-  std::string RunFile(const std::string& pointer) const {
-    return TextAt(folder_, "runs/links/run.json", pointer);
-  }
-  std::string Text() const {
-    std::string text = text_ + scheduler_->Output();
-    for (const auto& process : processes_) text += process ? "\n" + process->Output() : "";
-    return text;
-  }
-  // "add": from now on none of the packets of one gets to the other; "del": they do again.
-  void Part(const char* change, uint32_t one, uint32_t other) const {
-    for (const auto& [from, to] : {std::pair(one, other), std::pair(other, one)}) {
-      const std::string route =
-          fmt::format("ip route {} unreachable {}/32", change, NetSpaces::AddressIn(to));
-      spaces_->Run(from, [&] { ASSERT_EQ(std::system(route.c_str()), 0); });
-    }
-  }
-
-  TempFolder folder_;
-  std::optional<NetSpaces> spaces_;
-  std::string job_, text_;
-  std::unique_ptr<Program> scheduler_;
-  std::vector<std::unique_ptr<Program>> processes_;  // By space.
-};
-
-TEST_F(Links, OnesThatAreCutLoseNothing) {
-  constexpr uint32_t kEpochs = 150;
-  Start(kEpochs);
-  std::mt19937 random{3};
-  for (int fault = 0; fault < 6 && !HasFailure(); ++fault) {
-    const auto space =
-        static_cast<uint32_t>(fault < 2 ? kServers + fault : random() % processes_.size());
-    const milliseconds lasts(fault % 2 == 0 ? 2500 : 200 + static_cast<int>(random() % 600));
-    text_ += fmt::format("space {} is cut off for {} ms\n", space, lasts.count());
-    ASSERT_TRUE(spaces_->Cut(space).ok());
-    Eventually(lasts, [] { return false; });
-    ASSERT_TRUE(spaces_->Join(space).ok());
-    ASSERT_TRUE(GoesOn()) << Text();
-  }
-  EXPECT_FALSE(scheduler_->HasEnded()) << "the job was too short";
-  ExpectEndOf(kEpochs);
-  EXPECT_GE(LostWorkers().size(), 1U);
-}
+class Links : public SpacedJob {};
 
 // Nothing else is wrong with them.
 TEST_F(Links, TwoWorkersThatAreCutFromEachOtherForAMinutePart) {
-  constexpr uint32_t kEpochs = 60;
-  Start(kEpochs);
+  constexpr uint32_t kServers = 2;
+  Start({.job = WriteTinyJob(folder_,
+                             {.epochs = 60, .slices = 6, .more = "checkpoint: {every: 50}"})});
+  if (IsSkipped()) return;
   Part("add", kServers, kServers + 2);
   // The one that has joined later.
   const auto leaves = [&](uint32_t space) {
@@ -165,11 +34,147 @@ TEST_F(Links, TwoWorkersThatAreCutFromEachOtherForAMinutePart) {
   ASSERT_TRUE(Eventually(seconds(90), [&] { return leaves(kServers) || leaves(kServers + 2); }))
       << Text();
   Part("del", kServers, kServers + 2);
-  ExpectEndOf(kEpochs);
-  const std::vector<std::string> lost = LostWorkers();
+  ExpectEnd(seconds(120));
+  ExpectUndisturbedBits();
+  const std::vector<nlohmann::json> lost = EventsOf("worker_lost");
   ASSERT_EQ(lost.size(), 1U);
-  EXPECT_NE(lost[0].find(" up, which "), std::string::npos) << lost[0];
+  const std::string how = lost[0]["how"];
+  EXPECT_NE(how.find(" up, which "), std::string::npos) << how;
 }
+
+struct Course {
+  const char* name;
+  const char* staleness;
+  uint32_t faults = 6;
+  int epochs = 50;  // Enough for all faults.
+};
+
+class Faults : public SpacedJob, public ::testing::WithParamInterface<Course> {
+ protected:
+  // Something befalls a process, or its link.
+  void Befall(uint32_t number) {
+    // The first are cuts of a worker, the last workers included.
+    const auto all = static_cast<uint32_t>(processes_.size());
+    const auto draw = static_cast<uint32_t>(random_());
+    const uint32_t who = number < 2 ? options_.servers + number : draw % (all + 1);
+    const milliseconds lasts(100 + random_() % 3000);
+    const std::string name =
+        who == all ? "the scheduler"
+                   : fmt::format("{} {}", who < options_.servers ? "server" : "worker", who);
+    switch (number < 2 ? 2 : random_() % 3) {
+      case 0:
+        text_ += fmt::format("{} is killed; ", name);
+        Kill(who);
+        break;
+      case 1:
+        text_ += fmt::format("{} stands still for {} ms; ", name, lasts.count());
+        Process(who).Signal(SIGSTOP);
+        Eventually(lasts, [] { return false; });
+        Process(who).Signal(SIGCONT);
+        break;
+      default:
+        text_ += fmt::format("{} is cut off for {} ms; ", name, lasts.count());
+        Cut(who, lasts);
+    }
+  }
+  void ExpectNothingLost(seconds within) {
+    uint32_t faults = 0;
+    double longest = 0;
+    for (; faults < GetParam().faults; ++faults) {
+      const TimePoint begun = SystemClock().Now();
+      ASSERT_TRUE(GoesOn(seconds(60))) << Text();
+      if (faults > 0) longest = std::max(longest, SecondsBetween(begun, SystemClock().Now()));
+      if (scheduler_->HasEnded()) break;
+      Befall(faults);
+      ASSERT_FALSE(HasFailure());
+    }
+    EXPECT_EQ(faults, GetParam().faults) << "the job was too short";
+    ExpectEnd(within);
+    ASSERT_FALSE(HasFailure());
+    std::printf(
+        "%u faults, %zu servers and %zu workers lost, %zu returns to checkpoints, %.0f s, at most "
+        "%.1f s until all are there and steps go on: %s\n",
+        faults, EventsOf("server_lost").size(), EventsOf("worker_lost").size(),
+        EventsOf("returned").size(), result_["seconds"].get<double>(), longest, text_.c_str());
+  }
+  bool IsSynchronous() const { return std::string_view(GetParam().staleness) == "0"; }
+
+ private:
+  Program& Process(uint32_t who) {
+    return who == processes_.size() ? *scheduler_ : *processes_[who];
+  }
+  void Kill(uint32_t who) {
+    Process(who).Signal(SIGKILL);
+    Process(who).Wait(seconds(5));
+    if (who == processes_.size()) StartScheduler();
+  }
+  // The scheduler's link leads to all the others.
+  void Cut(uint32_t who, milliseconds lasts) {
+    const auto all = static_cast<uint32_t>(processes_.size());
+    const uint32_t first = who == all ? 0 : who, end = who == all ? all : who + 1;
+    for (uint32_t space = first; space < end; ++space) ASSERT_TRUE(spaces_->Cut(space).ok());
+    Eventually(lasts, [] { return false; });
+    for (uint32_t space = first; space < end; ++space) ASSERT_TRUE(spaces_->Join(space).ok());
+  }
+
+  std::mt19937 random_{static_cast<uint32_t>(GetParam().faults + GetParam().staleness[0])};
+};
+
+class CountedFaults : public Faults {};
+
+TEST_P(CountedFaults, LoseNothing) {
+  const Course& course = GetParam();
+  Start({.job = WriteCountedJob(folder_, {.staleness = course.staleness,
+                                          .epochs = course.epochs,
+                                          .cluster = "{shards: 16}",
+                                          .checkpoint = "{every: 100}"}),
+         .servers = 3});
+  if (IsSkipped() || HasFailure()) return;
+  ExpectNothingLost(seconds(900));
+  if (HasFailure()) return;
+  ExpectCounts(folder_, kRun, course.epochs, text_);
+  if (IsSynchronous()) ExpectUndisturbedBits(seconds(250));
+}
+
+class FrappeFaults : public Faults {};
+
+TEST_P(FrappeFaults, ReachTheGate) {
+  const char* const source = std::getenv("DT_SOURCE_DIR");
+  const char* const given = std::getenv("DOVETAIL_DATA");
+  const std::string data = given != nullptr ? given : std::string(source) + "/../shared/data";
+  if (!std::filesystem::exists(data + "/frappe/train.libsvm")) {
+    GTEST_SKIP() << "no Frappe data in " << data << " (set DOVETAIL_DATA)";
+  }
+  setenv("DOVETAIL_DATA", std::filesystem::absolute(data).c_str(), 1);
+  const Course& course = GetParam();
+  Start({.job = std::string(source) + "/configs/frappe_deepfm.yaml",
+         .settings = {fmt::format("train.staleness={}", course.staleness),
+                      fmt::format("train.epochs={}", course.epochs),
+                      "train.early_stop.patience=1000", "checkpoint.every=200",
+                      IsSynchronous() ? "train.slices=6" : "train.slices=auto"},
+         .servers = 3});
+  if (IsSkipped() || HasFailure()) return;
+  ExpectNothingLost(seconds(900));
+  if (HasFailure()) return;
+  const double auc = NumberAt(folder_, "spaced.json", "/best/valid/auc");
+  std::printf("best AUC %.4f\n", auc);
+  EXPECT_GE(auc, IsSynchronous() ? 0.983 : 0.982);  // As in accuracy_test.cc.
+  if (IsSynchronous()) ExpectUndisturbedBits(seconds(900));
+}
+
+std::string NameOfCourse(const ::testing::TestParamInfo<Course>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Six, CountedFaults, ::testing::Values(Course{"synchronous", "0"}),
+                         NameOfCourse);
+INSTANTIATE_TEST_SUITE_P(Hundred, CountedFaults,
+                         ::testing::Values(Course{"synchronous", "0", 100, 900},
+                                           Course{"bounded", "2", 50, 450},
+                                           Course{"unbounded", "unbounded", 50, 450}),
+                         NameOfCourse);
+INSTANTIATE_TEST_SUITE_P(Hundred, FrappeFaults,
+                         ::testing::Values(Course{"synchronous", "0", 100, 40},
+                                           Course{"bounded", "2", 50, 40}),
+                         NameOfCourse);
 
 }  // namespace
 }  // namespace dt::test

@@ -2,9 +2,6 @@
 // in every epoch, a synchronous job ends with the bits of an undisturbed one, and nothing waits
 // longer than its deadlines. Method: real processes under `launch`, killed and paused in any role;
 // a table that counts how often each sample was trained.
-#include <cmath>
-#include <cstring>
-#include <map>
 #include <random>
 #include <signal.h>
 
@@ -14,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "test/e2e/launched_job.h"
+#include "test/e2e/views/counted_job.h"
 #include "test/support/http_get.h"
 
 namespace dt::test {
@@ -23,12 +21,7 @@ using Json = nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr uint32_t kSamples = 6000, kBatch = 60;
 constexpr milliseconds kNoticed(300);  // Until the job notices that a process was killed.
-constexpr uint64_t kFirstSampleKey = 1000;
-// A row of `counts` moves by kCount with every update: labels are 0, so that all gradients have one
-// sign, and they are cut to kGradient.
-constexpr double kCount = 1.0 / (1 << 20), kGradient = 1.0 / (1 << 30);
 
 struct Course {
   const char* name;
@@ -39,36 +32,6 @@ struct Course {
 
 class Misfortunes : public LaunchedJob, public ::testing::WithParamInterface<Course> {
  protected:
-  void WriteCountingJob() {
-    std::string rows;
-    for (uint32_t row = 0; row < kSamples; ++row) {
-      rows += fmt::format("0 {}:1 {}:1 {}:1\n", row * 7 % 13, 100 + row * 11 % 29,
-                          kFirstSampleKey + row);
-    }
-    folder_.Write("train.libsvm", rows);
-    const bool synchronous = std::string_view(GetParam().staleness) == "0";
-    job_ = folder_.Write("counting.yaml", fmt::format(R"(job: counting
-data: {{format: libsvm, train: [train.libsvm]}}
-model:
-  tables:
-    deep: {{dim: 4, optimizer: {{name: adam, lr: 0.000001}}}}
-    counts: {{dim: 1, init: zeros, clip_row_norm: {}, optimizer: {{name: sgd, lr: {}}}}}
-  graph:
-    - {{name: e, op: lookup, table: deep, inputs: [features]}}
-    - {{name: first, op: linear, table: counts, inputs: [features]}}
-    - {{name: second, op: mlp, inputs: [e], units: [8, 1]}}
-    - {{name: logit, op: sum, inputs: [first, second]}}
-  loss: [{{type: binary_cross_entropy, input: logit, label: label}}]
-optimizer: {{name: adam, lr: 0.000001}}
-train: {{batch_size: {}, slices: {}, epochs: {}, staleness: {}}}
-cluster: {{servers: 3, replicas: 2, workers: 3, shards: 16, lease: 1s, restarts: 100000}}
-checkpoint: {{every: 100}}
-)",
-                                                      kGradient, kCount / kGradient, kBatch,
-                                                      synchronous ? "6" : "auto", GetParam().epochs,
-                                                      GetParam().staleness));
-  }
-
   // Steps that are done; nothing while no scheduler answers.
   std::optional<uint64_t> Steps() const {
     const std::string page = TextAt(folder_, "runs/" + name_ + "/run.json", "/http");
@@ -109,39 +72,18 @@ checkpoint: {{every: 100}}
     kill(pid, SIGCONT);
   }
 
-  // How often each key was counted.
-  std::map<uint64_t, long> Counts() const {
-    const ProgramEnd exported =
-        RunProgram(folder_.path(), {"export", CheckpointsOf(folder_, name_).back(), "--format",
-                                    "safetensors", "--table", "counts", "--out", "counts.st"});
-    EXPECT_EQ(exported.exit_code, 0) << exported.output;
-    const std::string bytes = folder_.Read("counts.st");
-    uint64_t head = 0;
-    std::memcpy(&head, bytes.data(), sizeof(head));
-    const Json header = Json::parse(bytes.substr(sizeof(head), head));
-    const auto at = [&](const char* what) {
-      const uint64_t offset = header[what]["data_offsets"][0].get<uint64_t>();
-      return bytes.data() + sizeof(head) + head + offset;
-    };
-    std::map<uint64_t, long> counts;
-    const auto rows = header["table.counts.keys"]["shape"][0].get<size_t>();
-    for (size_t row = 0; row < rows; ++row) {
-      uint64_t key = 0;
-      float value = 0;
-      std::memcpy(&key, at("table.counts.keys") + row * sizeof(key), sizeof(key));
-      std::memcpy(&value, at("table.counts.values") + row * sizeof(value), sizeof(value));
-      counts[key] = std::lround(-double{value} / kCount);
-    }
-    return counts;
-  }
-
   std::mt19937 random_{static_cast<uint32_t>(GetParam().faults) + GetParam().staleness[0]};
   std::string text_;  // The misfortunes so far, for people.
 };
 
 TEST_P(Misfortunes, LoseNothing) {
   const Course course = GetParam();
-  WriteCountingJob();
+  job_ = WriteCountedJob(folder_,
+                         {.staleness = course.staleness,
+                          .epochs = course.epochs,
+                          .cluster = "{servers: 3, replicas: 2, workers: 3, shards: 16, lease: 1s, "
+                                     "restarts: 100000}",
+                          .checkpoint = "{every: 100}"});
   Launch(course.name);
   int faults = 0;
   double longest = 0;
@@ -157,11 +99,7 @@ TEST_P(Misfortunes, LoseNothing) {
   EXPECT_EQ(faults, course.faults) << "the job was too short";
   std::printf("%d faults, %zu returns to checkpoints, at most %.1f s to the next steps: %s\n",
               faults, EventsOf("returned"), longest, text_.c_str());
-  const std::map<uint64_t, long> counts = Counts();
-  for (uint64_t key = kFirstSampleKey; key < kFirstSampleKey + kSamples; ++key) {
-    const auto found = counts.find(key);
-    ASSERT_EQ(found == counts.end() ? 0 : found->second, course.epochs) << key << ": " << text_;
-  }
+  ExpectCounts(folder_, name_, course.epochs, text_);
   if (std::string_view(course.staleness) != "0") return;
   EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed());
 }

@@ -122,6 +122,51 @@ TEST_F(WorkerViewsTest, WhileACheckpointIsLoadedItsStepCounts) {
   EXPECT_EQ(loads, 2U) << "at first, and again in the new view";
 }
 
+// What two workers say that do not reach each other; the second leaves, and another of its machine
+// takes its place.
+TEST_F(WorkerViewsTest, AMachineThatIsNotReachedAgainRests) {
+  config_.train.slices = 2;
+  Make();
+  Begin();
+  Duration at{};
+  const auto enter = [&](uint64_t worker, uint32_t view) {
+    Say(worker, Data(), at);
+    Say(worker, ReadyMessage{}, at);
+    for (const uint64_t from : {uint64_t{1}, uint64_t{3}}) Say(from, Report(0, false, view), at);
+    ViewReportMessage report = Report(0, false, view);
+    report.newcomer = true;
+    Say(worker, report, at);
+  };
+  const auto part = [&](uint64_t worker, uint32_t id, uint32_t view) {
+    at += seconds(60);
+    for (const uint64_t from : {uint64_t{1}, uint64_t{3}, worker}) {
+      HeartbeatMessage beat;
+      beat.peers = {ViewNumber(view), ProcessId(from == 1 ? id : 2), 60, true};
+      if (from == 3) beat.peers = {};
+      Say(from, beat, at);
+    }
+    job_->Tick(kStart + at);
+    ASSERT_EQ(events().back().kind, "worker_lost");
+    for (const uint64_t from : {uint64_t{1}, uint64_t{3}})
+      Say(from, Report(0, false, view + 1), at);
+    ASSERT_EQ(events().back().kind, "view");
+  };
+  part(2, 3, 1);
+  Join(4, Role::kWorker);
+  enter(4, 3);
+  ASSERT_EQ(events().back().kind, "view") << "at once";
+  const auto newest = static_cast<uint32_t>(job_->record().views.workers.back().value());
+  part(4, newest, 3);
+  Join(5, Role::kWorker);
+  enter(5, 5);
+  EXPECT_EQ(events().back().kind, "worker_waits");
+  EXPECT_THAT(job_->record().views.workers, SizeIs(1));
+  at += seconds(61);
+  for (const uint64_t from : {1, 3, 5}) Say(from, HeartbeatMessage{}, at);
+  job_->Tick(kStart + at);
+  EXPECT_THAT(job_->record().views.workers, SizeIs(2));
+}
+
 TEST_F(WorkerViewsTest, TheLastWorkerEndsTheJob) {
   Begin();
   Lose(2);

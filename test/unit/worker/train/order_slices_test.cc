@@ -17,7 +17,7 @@ TrainOrder OrderOf(std::vector<uint32_t> owners) {
 
 Parts AllOf(OrderSlices slices) {
   Parts parts;
-  while (const auto slice = slices.Next()) parts.emplace_back(slice->step, slice->slice);
+  while (const auto slice = *slices.Next()) parts.emplace_back(slice->step, slice->slice);
   return parts;
 }
 
@@ -26,7 +26,7 @@ TEST(OrderSlices, OwnSlicesComeStepByStepAndTellWhatFollows) {
   OrderSlices slices(OrderOf({7, 0, 7}), kSelf, nullptr, progress);
   std::vector<Step> next;
   Parts parts;
-  while (const auto slice = slices.Next()) {
+  while (const auto slice = *slices.Next()) {
     parts.emplace_back(slice->step, slice->slice);
     next.push_back(slice->next_step);
   }
@@ -54,6 +54,16 @@ TEST(OrderSlices, RangesThatWereHandedOutAreDoneFirst) {
   EXPECT_EQ(AllOf({OrderOf({7, 8, 9}), kSelf, next_split, progress}),
             (Parts{{4, 0}, {4, 2}, {5, 2}, {6, 2}}));
   EXPECT_EQ(progress.splits.size(), 3u) << "for the next view";
+}
+
+// The range may be handed out already, and its answer on the way.
+TEST(OrderSlices, AnErrorDoesNotEndTheOrder) {
+  OrderProgress progress;
+  const auto interrupted = []() -> Result<SplitMessage> {
+    return Cancelled("the workers of the job change");
+  };
+  OrderSlices slices(OrderOf({7, 8, 9}), kSelf, interrupted, progress);
+  EXPECT_EQ(slices.Next().status().code(), StatusCode::kCancelled);
 }
 
 TEST(PushedSteps, CountWhenTheyAreAcknowledged) {
