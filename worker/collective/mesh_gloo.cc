@@ -24,7 +24,9 @@
 namespace dt::worker {
 namespace {
 
-constexpr Duration kConnectTimeout = seconds(10);  // Gloo cannot be interrupted meanwhile.
+constexpr Duration kConnectTimeout = seconds(5);  // Gloo cannot be interrupted meanwhile.
+// Gloo waits so many times a context's timeout for a connection (transport/tcp/pair.cc, waitUntil).
+constexpr int kTimeoutsToConnect = 5;
 // Gloo takes any process that connects, such as a port scanner, for a rank; then all ranks try
 // again.
 constexpr int kAttempts = 5;
@@ -321,7 +323,7 @@ Result<std::unique_ptr<Mesh>> ConnectOnce(Rendezvous& rendezvous, const MeshOpti
     auto context = std::make_shared<gloo::rendezvous::Context>(static_cast<int>(options.rank),
                                                                static_cast<int>(options.size));
     // Applies to peers that have published their address; the store waits for the others.
-    context->setTimeout(InMs(kConnectTimeout));
+    context->setTimeout(InMs(kConnectTimeout / kTimeoutsToConnect));
     context->connectFullMesh(store, device);
     return std::make_unique<GlooMesh>(options, std::move(context));
   } catch (const std::exception& e) {

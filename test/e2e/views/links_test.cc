@@ -16,6 +16,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// Longer than this is worth a look.
+constexpr double kLong = 10;
+
 class Links : public SpacedJob {};
 
 // Nothing else is wrong with them.
@@ -83,7 +86,10 @@ class Faults : public SpacedJob, public ::testing::WithParamInterface<Course> {
     for (; faults < GetParam().faults; ++faults) {
       const TimePoint begun = SystemClock().Now();
       ASSERT_TRUE(GoesOn(seconds(60))) << Text();
-      if (faults > 0) longest = std::max(longest, SecondsBetween(begun, SystemClock().Now()));
+      const double waited = faults > 0 ? SecondsBetween(begun, SystemClock().Now()) : 0;
+      if (waited > kLong)
+        std::printf("%.1f s without steps after %s\n%s\n", waited, text_.c_str(), Text().c_str());
+      longest = std::max(longest, waited);
       if (scheduler_->HasEnded()) break;
       Befall(faults);
       ASSERT_FALSE(HasFailure());

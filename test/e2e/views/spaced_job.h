@@ -128,6 +128,7 @@ class SpacedJob : public ::testing::Test {
           std::string("cluster.replicas=2")}) {
       arguments.insert(arguments.end(), {"--set", each});
     }
+    arguments.insert(arguments.end(), {"--log-level", "info"});
     return arguments;
   }
   void StartIn(uint32_t space) {
