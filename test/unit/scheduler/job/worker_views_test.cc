@@ -122,8 +122,8 @@ TEST_F(WorkerViewsTest, WhileACheckpointIsLoadedItsStepCounts) {
   EXPECT_EQ(loads, 2U) << "at first, and again in the new view";
 }
 
-// What two workers say that do not reach each other; the second leaves, and another of its machine
-// takes its place.
+// Twice two workers report that they do not reach each other: the second leaves, and another of its
+// machine wants its place.
 TEST_F(WorkerViewsTest, AMachineThatIsNotReachedAgainRests) {
   config_.train.slices = 2;
   Make();
