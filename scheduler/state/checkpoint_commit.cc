@@ -50,7 +50,8 @@ void CheckpointCommit::OnLost(ProcessId server, bool answered) {
 }
 
 void CheckpointCommit::OnRemoved(ProcessId server, bool gone) {
-  if (idle() || record_.rows.contains(server)) return;
+  // Before the cut, another may still take its place, and write the same rows.
+  if (idle() || (writing() && record_.rows.contains(server))) return;
   record_.abandoned = true;
   if (!gone) return;
   record_.writing.erase(server);

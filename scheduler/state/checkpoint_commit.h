@@ -33,7 +33,7 @@ struct CheckpointRecord {
   std::set<ProcessId> writing;  // Processes that still write; set at the cut.
   // Processes that died, or went, after their answer and before their files were written.
   std::set<ProcessId> lost;
-  bool abandoned = false;  // A server was removed before its rows were written.
+  bool abandoned = false;  // A server was removed too early; see OnRemoved.
   std::map<ProcessId, std::vector<CheckpointFile>> rows;  // The files of those that are done.
   DT_FIELDS(stage, order, step, best, manifest, writing, lost, abandoned, rows)
 };
@@ -63,8 +63,9 @@ class CheckpointCommit {
   // The process of a server has died. `answered`: it had already answered the order to save.
   void OnLost(ProcessId server, bool answered);
   // The job goes on without this server, or, unless it is `gone`, without it for some shards.
-  // Unless its rows are written, the checkpoint is abandoned: nobody else writes them. One that is
-  // not gone may still write, and is waited for.
+  // Unless all have answered and its rows are written, the checkpoint is abandoned: nobody else
+  // writes them, or another that has yet to answer writes them once more. One that is not gone may
+  // still write, and is waited for.
   void OnRemoved(ProcessId server, bool gone);
   // The job goes on without this worker.
   void OnWorkerGone(ProcessId worker);

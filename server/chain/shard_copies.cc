@@ -31,6 +31,7 @@ bool IsFor(const Stamp& stamp, const ShardSet& shards) {
 void ShardCopies::Reset() {
   outgoing_.clear();
   incoming_.clear();
+  dropped_.clear();
   copied_.clear();
 }
 
@@ -154,6 +155,11 @@ void ShardCopies::AddTo(ChainReport& report, const ShardSet& shards) const {
 
 // ------------------------------------------------------------ to here
 
+void ShardCopies::Drop(ShardId shard) {
+  incoming_.erase(shard);
+  dropped_.insert(shard);
+}
+
 Status ShardCopies::OnCopy(CopyRequest message, ShardSet& shards) {
   if (!IsFor(message.stamp, shards) || message.shard.value() >= shards.shards_of_job()) {
     return OkStatus();
@@ -161,14 +167,13 @@ Status ShardCopies::OnCopy(CopyRequest message, ShardSet& shards) {
   const Shard* const shard = shards.Find(message.shard);
   const Chain& chain = shards.view().map.chains[message.shard.value()];
   if (shard == nullptr || !shard->place().syncing || chain.copied_since() != message.since ||
-      chain.tail() != message.from) {
+      chain.tail() != message.from || dropped_.contains(message.shard)) {
     return OkStatus();
   }
   Incoming& in = incoming_[message.shard];
   if (in.session != message.session || in.from != message.from) {
     if (in.next != 0) {
-      incoming_.erase(message.shard);
-      dropped_.push_back(message.shard);
+      Drop(message.shard);
       return OkStatus();
     }
     in = {.from = message.from, .session = message.session};

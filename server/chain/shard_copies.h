@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,11 +64,12 @@ class ShardCopies {
   // When Work has something to do again if nothing happens; TimePoint::max(): nothing to do.
   TimePoint next_work() const { return next_work_; }
 
-  // Shards that have arrived here in part and must be dropped, because the copying begins anew. The
-  // caller removes them, and adds them empty when nothing of them is left.
-  // The caller tells of such a shard.
-  void Drop(ShardId shard) { dropped_.push_back(shard); }
-  std::vector<ShardId> TakeDropped() { return std::exchange(dropped_, {}); }
+  // Nothing is copied to what is here of this shard, as it is to be removed.
+  void Drop(ShardId shard);
+  // Shards that were dropped, by the caller or because their copying begins anew. The caller
+  // removes them, or drops them again until it can, and adds them empty when nothing of them is
+  // left.
+  std::set<ShardId> TakeDropped() { return std::exchange(dropped_, {}); }
 
   // Shards whose copy has caught up: told now and then until the map makes the server a member.
   struct Copied {
@@ -117,7 +119,7 @@ class ShardCopies {
   const std::function<void(const CopyRequest&)> on_part_;
   std::map<ShardId, Outgoing> outgoing_;
   std::map<ShardId, Incoming> incoming_;
-  std::vector<ShardId> dropped_;
+  std::set<ShardId> dropped_;
   std::vector<Copied> copied_;
   uint64_t sessions_ = 0;
   uint64_t copied_bytes_ = 0;  // Acknowledged since the beginning.

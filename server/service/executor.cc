@@ -48,6 +48,7 @@ void Executor::Run(std::stop_token stop) {
     while (auto map = maps_.Pop(Duration::zero())) {
       core_.SetMap(SystemClock().Now(), *std::move(map));
     }
+    core_.WorkOnDisk();
     core_.BeginTurn(SystemClock().Now());
     const bool alive = TakeMessages();
     core_.EndTurn(SystemClock().Now());

@@ -28,7 +28,6 @@ void ExecutorCore::Post(std::unique_ptr<ExecutorCommand> command) {
 
 void ExecutorCore::BeginTurn(TimePoint now) {
   PassTime(now);
-  WorkOnTier();
   WorkOnCommand(now);
   if (state_.shards() == nullptr) return;
   state_.FollowMap(now);
@@ -62,7 +61,7 @@ void ExecutorCore::PassTime(TimePoint now) {
   state_.AddTo(sizes_->chains);
 }
 
-void ExecutorCore::WorkOnTier() {
+void ExecutorCore::WorkOnDisk() {
   DiskTier* const tier = state_.tier();
   if (tier == nullptr) return;
   const uint64_t before = tier->progress();

@@ -3,7 +3,7 @@
 //
 //   Waiting ──Begin──▶ Serving ──(Save | Load | Cut | Report)*
 //
-// A turn: BeginTurn, OnMessage for each request that has arrived, EndTurn.
+// A turn: WorkOnDisk, BeginTurn, OnMessage for each request that has arrived, EndTurn.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ struct ExecutorOptions {
 
 class ExecutorCore {
  public:
-  // `wake` is called on the disk's threads when BeginTurn has something to do; it must not block.
+  // `wake` is called on the disk's threads when WorkOnDisk has something to do; it must not block.
   ExecutorCore(ExecutorOptions options, std::function<void()> wake);
 
   // REQUIRES: the command before it was answered.
@@ -55,6 +55,8 @@ class ExecutorCore {
   // Takes up a newer map of the job; at any time, also while a command is under way.
   void SetMap(TimePoint now, ShardMap map) { state_.SetMap(now, std::move(map)); }
 
+  // Takes back what the disk's threads have done, and gives them more. A turn may go without it.
+  void WorkOnDisk();
   void BeginTurn(TimePoint now);
   void OnMessage(TimePoint now, PeerMessage message);
   void EndTurn(TimePoint now);
@@ -86,7 +88,6 @@ class ExecutorCore {
 
  private:
   void PassTime(TimePoint now);
-  void WorkOnTier();
   void WorkOnCommand(TimePoint now);
   void WorkOnChains(TimePoint now);
   void CommitLog(TimePoint now);

@@ -37,14 +37,14 @@ void ExecutorState::SetMap(TimePoint now, ShardMap map) {
 }
 
 void ExecutorState::FollowMap(TimePoint now) {
-  std::vector<ShardId> leave = copies_.TakeDropped();
+  std::set<ShardId> leave = copies_.TakeDropped();
   if (settled_ && leave.empty()) return;
   settled_ = true;
   const ShardMap& map = shards_->view().map;
   for (const Shard& shard : shards_->shards()) {
     const Chain& chain = map.chains[shard.id().value()];
     if (!chain.Has(shards_->self()) && !chain.IsSyncing(shards_->self())) {
-      leave.push_back(shard.id());
+      leave.insert(shard.id());
     }
   }
   bool changed = false;

@@ -41,6 +41,10 @@ class Misfortunes : public LaunchedJob, public ::testing::WithParamInterface<Cou
     if (!status.is_object() || status["phase"] != "running") return std::nullopt;
     return status["step"].get<uint64_t>();
   }
+  // For people, when the job does not go on.
+  std::string StatusPage() const {
+    return HttpGet(TextAt(folder_, "runs/" + name_ + "/run.json", "/http") + "status").body;
+  }
   // Waits until the job trains: it has done steps while this looked on.
   bool GoesOn() {
     std::optional<uint64_t> before;
@@ -89,7 +93,7 @@ TEST_P(Misfortunes, LoseNothing) {
   double longest = 0;
   for (; faults < course.faults; ++faults) {
     const TimePoint begun = SystemClock().Now();
-    ASSERT_TRUE(GoesOn()) << text_ << launch_->Output();
+    ASSERT_TRUE(GoesOn()) << text_ << launch_->Output() << StatusPage();
     longest = std::max(longest, SecondsBetween(begun, SystemClock().Now()));
     if (launch_->HasEnded()) break;
     Befall();

@@ -241,13 +241,8 @@ void SimServer::Turn(uint32_t e) {
   if (executor.hangs) return;
   executor.turned = world().Now();
   server::ExecutorCore& core = *executor.core;
+  WorkOnDisk(executor);
   core.BeginTurn(world().Now());
-  // The threads of its disk work in real time: they are waited for, so that the seed alone decides
-  // what happens, and so that only the log meets a disk that EndTurn fills.
-  while (core.state().tier() != nullptr && core.state().tier()->saving() && core.failure().ok()) {
-    dt::Pause(kDiskPause);
-    core.BeginTurn(world().Now());
-  }
   for (PeerMessage& message : std::exchange(executor.arrived, {})) {
     core.OnMessage(world().Now(), std::move(message));
   }
@@ -268,6 +263,28 @@ void SimServer::Turn(uint32_t e) {
   }
   TakeResults(e);
   if (alive()) PlanTurn(e, executor.busy ? kCommandTurn : kTick);
+}
+
+// The threads of its disk work in real time. So that the seed alone decides what happens, they get
+// no work of a checkpoint before the time at which it is to be written, and are waited for then: no
+// turn ends meanwhile, as EndTurn may fill the disk for the log.
+void SimServer::WorkOnDisk(Executor& executor) {
+  server::ExecutorCore& core = *executor.core;
+  const auto saving = [&] {
+    return core.state().tier() != nullptr && core.state().tier()->saving() && core.failure().ok();
+  };
+  if (!saving()) {
+    executor.saves_until.reset();
+    return core.WorkOnDisk();
+  }
+  if (!executor.saves_until.has_value()) {
+    executor.saves_until = world().Now() + world().UpTo(kWritingMax);
+  }
+  if (world().Now() < *executor.saves_until) return;
+  while (saving()) {
+    dt::Pause(kDiskPause);
+    core.WorkOnDisk();
+  }
 }
 
 void SimServer::EndTurn(Executor& executor) {
@@ -303,9 +320,7 @@ void SimServer::TakeResults(uint32_t e) {
     executors_[e].busy = false;
     core_->OnAnswer(now, e, *std::move(answer));
   }
-  if (auto saved = core.TakeSaved()) {
-    Later(world().UpTo(kWritingMax), [this, e, rows = *std::move(saved)] { TellSaved(e, rows); });
-  }
+  if (auto saved = core.TakeSaved()) TellSaved(e, *saved);
   if (!core.failure().ok()) Fail(core.failure());
   SendAll();
 }

@@ -48,6 +48,7 @@ class SimServer : public Process {
     bool busy = false;  // A command is under way.
     bool hangs = false;
     TimePoint turned{};
+    std::optional<TimePoint> saves_until{};  // Its disk writes the rows of a checkpoint until then.
     std::vector<PeerMessage> arrived;
   };
 
@@ -61,6 +62,7 @@ class SimServer : public Process {
   void SendAll();
   void PlanTurn(uint32_t executor, Duration delay);
   void Turn(uint32_t executor);
+  void WorkOnDisk(Executor& executor);
   void EndTurn(Executor& executor);
   void TearLog(const Executor& executor, uint64_t bytes_before);
   void TakeResults(uint32_t executor);

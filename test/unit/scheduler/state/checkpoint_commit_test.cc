@@ -216,6 +216,17 @@ TEST_F(CommitTest, WithoutAServerItIsAbandonedUnlessItsRowsAreWritten) {
   }
 }
 
+// Its place in a chain is taken before another one answers, which then writes its shards, too.
+TEST_F(CommitTest, RowsThatAnotherWritesOnceMoreAreAbandoned) {
+  const ProcessId server(1), other(2);
+  commit_.Begin(kOrder, kStep, false);
+  commit_.OnRowsWritten(server, RowsOf(server));
+  commit_.OnRemoved(server, true);
+  commit_.Cut({}, {{server, AnswerOf(server, true)}, {other, AnswerOf(other, true)}});
+  commit_.OnRowsWritten(other, RowsOf(other));
+  EXPECT_TRUE(commit_.TakeSettled()->abandoned);
+}
+
 // It comes back with its log, or was only silent: until it has written, no other checkpoint begins.
 TEST_F(CommitTest, AServerThatHasLostSomeShardsIsWaitedFor) {
   for (const bool answered : {false, true}) {

@@ -103,6 +103,21 @@ TEST_F(ShardCopiesTest, AllPartsThatComeAtOnceAreTaken) {
   ExpectEqualShards();
 }
 
+// What the taker has of the shard is of an earlier time, and a checkpoint still needs it.
+TEST_F(ShardCopiesTest, NothingIsCopiedToWhatIsToBeRemoved) {
+  Begin(0);
+  Push(0, kRows);
+  TimePoint now = TimePoint() + seconds(1000);
+  taker_->copies.Drop(kShard);
+  for (int turn = 0; turn < 100; ++turn) EXPECT_FALSE(Turn(now += milliseconds(10)));
+  EXPECT_EQ(ReportTables(kTables, taker_->tiered.shards().shards())[0].rows, 0u);
+  EXPECT_EQ(taker_->copies.TakeDropped(), std::set<ShardId>{kShard});
+  bool copied = false;
+  for (int turn = 0; turn < 100 && !copied; ++turn) copied = Turn(now += milliseconds(10));
+  EXPECT_TRUE(copied);
+  ExpectEqualShards();
+}
+
 // All rows change every two seconds, and the limit allows a copy of them in five.
 TEST_F(ShardCopiesTest, RowsThatChangeFasterThanTheLimitAreCopied) {
   const uint64_t row_bytes = 16 * sizeof(float);
