@@ -130,11 +130,31 @@ class ForgetsWhatIsLeft : public ControlBug {
     bool changed = false;
     for (size_t slice = 0; slice < first.size(); ++slice) {
       if (train->slice_owner[slice] == first[slice]) continue;
-      changed = changed || train->slice_owner[slice] != 0;
+      if (train->slice_owner[slice] != 0) {
+        changed = true;
+        if (struck() == 0 && !IsBegun(train->end_step - 1, slice)) Strike();
+      }
       train->slice_owner[slice] = 0;
     }
-    if (changed && struck() == 0) Strike();
     return changed;
+  }
+  // The lost worker may have done all of it, and have been lost before its report.
+  bool IsBegun(Step step, size_t slice) {
+    const auto applied = [&](const server::Shard& shard) {
+      const server::ClockState state = shard.clock().state();
+      return step < state.settled ||
+             std::ranges::any_of(state.applied, [&](const server::ClockState::Applied& each) {
+               return each.step == step && (each.slices >> slice & 1) != 0;
+             });
+    };
+    for (uint32_t s = 0; s < story().cluster().servers(); ++s) {
+      const SimServer* const server = story().cluster().server(s);
+      if (server == nullptr || !server->alive()) continue;
+      for (const server::ShardSet* const set : server->shard_sets()) {
+        if (std::ranges::any_of(set->shards(), applied)) return true;
+      }
+    }
+    return false;
   }
   std::map<std::pair<Step, uint64_t>, std::vector<uint32_t>> owners_;  // By order.
 };
