@@ -103,7 +103,7 @@ TEST_F(ShardCopiesTest, AllPartsThatComeAtOnceAreTaken) {
   ExpectEqualShards();
 }
 
-// What the taker has of the shard is of an earlier time, and a checkpoint still needs it.
+// A shard that has left the taker stays there until a checkpoint under way is written.
 TEST_F(ShardCopiesTest, NothingIsCopiedToWhatIsToBeRemoved) {
   Begin(0);
   Push(0, kRows);
