@@ -21,11 +21,13 @@ void Inbox::OnNewView() {
 }
 
 RecalledMessage Inbox::OnRecall(const RecallMessage& recall) {
+  const uint64_t first = std::max(recall.from, last_taken_ + 1);
+  // An order that a change of the workers interrupted comes again. It stays, as it has begun.
   std::erase_if(messages_, [&](const ControlMessage& message) {
     const auto* const order = std::get_if<OrderMessage>(&message);
-    return order != nullptr && order->number >= recall.from;
+    return order != nullptr && order->number >= first;
   });
-  return {recall.from, std::max(recall.from, last_taken_ + 1)};
+  return {recall.from, first};
 }
 
 }  // namespace dt

@@ -16,7 +16,7 @@ class Inbox {
   ControlMessage Take();
   // Removes all orders: they come again in the new view.
   void OnNewView();
-  // Removes the orders that are recalled and have not been taken; returns the answer.
+  // Removes the orders that are recalled and were never taken; returns the answer.
   RecalledMessage OnRecall(const RecallMessage& recall);
 
  private:

@@ -112,10 +112,12 @@ std::vector<std::pair<ProcessId, OrderMessage>> OrderTracker::OnNewWorkers(const
                     [&](const auto& outcome) { return !now.servers.contains(outcome.first); });
       out.missing.insert(now.workers.begin(), now.workers.end());
     }
+    if (record_.recall.has_value() && out.order.number >= record_.recall->from) continue;
     for (const ProcessId id : now.workers) {
       if (out.missing.contains(id)) again.emplace_back(id, out.order);
     }
   }
+  if (record_.recall.has_value()) record_.recall->new_workers = true;
   return again;
 }
 
@@ -166,7 +168,7 @@ Result<std::optional<OrderTracker::Recalled>> OrderTracker::OnRecalled(
 
 // Orders before the highest answer have begun somewhere, so all must do them.
 OrderTracker::Recalled OrderTracker::EndRecall() {
-  const std::map<ProcessId, uint64_t> firsts = std::move(record_.recall->firsts);
+  const auto [from, missing, firsts, new_workers] = *std::move(record_.recall);
   record_.recall.reset();
   uint64_t end = 0;
   for (const auto& [id, first] : firsts) end = std::max(end, first);
@@ -179,10 +181,11 @@ OrderTracker::Recalled OrderTracker::EndRecall() {
   }
   std::ranges::reverse(recalled.cancelled);
   for (const OrdersOut::Out& out : record_.out) {
+    if (out.order.number < from) continue;
     for (const ProcessId id : out.missing) {
       const auto first = firsts.find(id);
-      if (first == firsts.end() || out.order.number < first->second) continue;
-      recalled.again.emplace_back(id, out.order);
+      const bool gave_back = first != firsts.end() && out.order.number >= first->second;
+      if (gave_back || new_workers) recalled.again.emplace_back(id, out.order);
     }
   }
   return recalled;

@@ -32,7 +32,9 @@ struct OrdersOut {
     uint64_t from = 0;                     // The number of the first order that is recalled.
     std::set<ProcessId> missing;           // Processes that have not answered.
     std::map<ProcessId, uint64_t> firsts;  // RecalledMessage::first of the others.
-    DT_FIELDS(from, missing, firsts)
+    bool new_workers =
+        false;  // They have changed meanwhile: nobody has any of the recalled orders.
+    DT_FIELDS(from, missing, firsts, new_workers)
   };
   uint64_t next_number = 1;
   std::deque<Out> out;  // Oldest first.
@@ -80,8 +82,8 @@ class OrderTracker {
   // From now on the workers are these. Training goes on where it is, in slices of these owners;
   // newcomers take part in orders that are not at their end. Asynchronous workers go on with their
   // own slices, and get those of the lost ones. All other orders are done again by the workers.
-  // Returns the orders to be sent, oldest first. REQUIRES: no recall is out, if there are
-  // newcomers.
+  // Returns the orders to be sent, oldest first; those that are recalled follow when the recall
+  // ends.
   struct NewWorkers {
     const std::vector<ProcessId>& workers;
     const std::vector<ProcessId>& newcomers;

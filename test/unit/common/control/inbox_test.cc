@@ -29,6 +29,20 @@ TEST(Inbox, KeepsWhatHasBegun) {
   EXPECT_TRUE(inbox.empty());
 }
 
+// The workers have changed in the middle of order 2, which came again with all later ones.
+TEST(Inbox, KeepsWhatHadBegunBeforeTheWorkersChanged) {
+  Inbox inbox;
+  for (const uint64_t number : {1, 2, 3}) inbox.Add(OrderMessage{number, TrainOrder{}, 1});
+  for (const uint64_t number : {1, 2}) EXPECT_EQ(TakeOrder(inbox), number);
+  inbox.OnNewView();
+  EXPECT_TRUE(inbox.empty());
+  for (const uint64_t number : {2, 3}) inbox.Add(OrderMessage{number, TrainOrder{}, 1});
+  EXPECT_EQ(inbox.OnRecall({2}).first, 3u);
+  ASSERT_FALSE(inbox.empty());
+  EXPECT_EQ(TakeOrder(inbox), 2u);
+  EXPECT_TRUE(inbox.empty());
+}
+
 TEST(Inbox, AnswersAlikeWhenItIsAskedAgain) {
   Inbox inbox;
   for (const uint64_t number : {1, 2, 3}) inbox.Add(OrderMessage{number, TrainOrder{}, 1});

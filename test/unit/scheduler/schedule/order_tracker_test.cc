@@ -259,6 +259,23 @@ TEST_F(RecallTest, NothingThatIsRecalledIsSentMeanwhile) {
   EXPECT_EQ(OutTo(kA), (Numbers{2, 3, 4, 5}));
 }
 
+// So it is when the workers change, which then have nothing of what is recalled in hand.
+TEST_F(RecallTest, NewWorkersGetWhatWasRecalledWhenAllHaveAnswered) {
+  AnswerFirst(kA, 5);
+  const std::vector<ProcessId> workers = {kA, kB}, newcomers;
+  const std::vector<uint32_t> owners = {0, 1};
+  for (const auto& [id, order] : tracker_.OnNewWorkers(
+           {.workers = workers, .newcomers = newcomers, .step = 0, .slice_owner = owners})) {
+    EXPECT_LT(order.number, 3u) << id.value();
+  }
+  const OrderTracker::Recalled recalled = Answer(kB, 3);
+  EXPECT_EQ(recalled.cancelled.size(), 2u);
+  std::map<ProcessId, Numbers> again;
+  for (const auto& [id, order] : recalled.again) again[id].push_back(order.number);
+  EXPECT_EQ(again[kA], (Numbers{3, 4})) << "it had begun 4, and has lost it";
+  EXPECT_EQ(again[kB], (Numbers{3, 4}));
+}
+
 TEST_F(RecallTest, AnswersThatComeLateOrAgainChangeNothing) {
   AnswerFirst(kA, 3);
   AnswerFirst(kA, 5);
