@@ -22,6 +22,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds kNoticed(300);  // Until the job notices that a process was killed.
+constexpr double kLong = 10;           // Seconds; longer than this is worth a look.
 
 struct Course {
   const char* name;
@@ -94,11 +95,16 @@ TEST_P(Misfortunes, LoseNothing) {
   for (; faults < course.faults; ++faults) {
     const TimePoint begun = SystemClock().Now();
     ASSERT_TRUE(GoesOn()) << text_ << launch_->Output() << StatusPage();
-    longest = std::max(longest, SecondsBetween(begun, SystemClock().Now()));
+    const double waited = SecondsBetween(begun, SystemClock().Now());
+    if (waited > kLong) {
+      std::printf("%.1f s without steps after %s\n%s\n", waited, text_.c_str(),
+                  launch_->Output().c_str());
+    }
+    longest = std::max(longest, waited);
     if (launch_->HasEnded()) break;
     Befall();
   }
-  const ProgramEnd end = launch_->Wait(seconds(300));
+  const ProgramEnd end = launch_->Wait(seconds(900));
   ASSERT_EQ(end.exit_code, 0) << text_ << end.output;
   EXPECT_EQ(faults, course.faults) << "the job was too short";
   std::printf("%d faults, %zu returns to checkpoints, at most %.1f s to the next steps: %s\n",
