@@ -11,6 +11,17 @@
 #include "common/base/open_files.h"
 #include "common/storage/files.h"
 
+namespace {
+
+bool RunsAJob(const std::string& command) {
+  for (const char* runs : {"train", "launch", "scheduler", "server", "worker", "eval", "predict"}) {
+    if (command == runs) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace dt::cli;
   dt::InstallMemoryEnd();
@@ -32,6 +43,12 @@ int main(int argc, char** argv) {
   for (const std::string& path : {result, out}) {
     if (path.empty()) continue;
     if (const dt::Status s = dt::CheckWritable(path); !s.ok()) {
+      PrintError(s);
+      return dt::ExitCodeOf(s);
+    }
+  }
+  if (RunsAJob(first)) {
+    if (const dt::Status s = dt::CheckAddresses(); !s.ok()) {
       PrintError(s);
       return dt::ExitCodeOf(s);
     }

@@ -15,10 +15,7 @@ case "${1:-}" in
 esac
 
 scripts/setup.sh ${full:+--full}
-if [[ -z ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] && command -v ccache >/dev/null; then
-  export CMAKE_CXX_COMPILER_LAUNCHER=ccache
-  export CCACHE_SLOPPINESS=pch_defines,time_macros  # Without it, what uses precompiled headers is not cached.
-fi
+. scripts/ccache.sh
 : "${CMAKE_BUILD_PARALLEL_LEVEL:=$(nproc)}"
 : "${CTEST_PARALLEL_LEVEL:=$(nproc)}"
 export CMAKE_BUILD_PARALLEL_LEVEL CTEST_PARALLEL_LEVEL

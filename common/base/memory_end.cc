@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <sys/resource.h>
 #include <system_error>
 
 #include "common/base/log.h"
@@ -25,6 +26,7 @@ constexpr char kHint[] = "free some memory, or raise the limit of this process (
   std::_Exit(1);
 }
 
+constexpr uint64_t kAddressesMin = uint64_t{1} << 30;
 constexpr char kNoThreads[] = "the system lets this process start no more threads";
 
 void SayUncaught(const char* what) {
@@ -62,5 +64,13 @@ void EndOutOfMemory(uint64_t bytes, std::string_view of_what) {
 }
 
 void InstallMemoryEnd() { std::set_terminate(OnUncaught); }
+
+Status CheckAddresses() {
+  rlimit addresses{};
+  if (getrlimit(RLIMIT_AS, &addresses) != 0 || addresses.rlim_cur >= kAddressesMin)
+    return OkStatus();
+  return Unavailable("this process may have {} of addresses; a job takes at least {} (ulimit -v)",
+                     BytesText(addresses.rlim_cur), BytesText(kAddressesMin));
+}
 
 }  // namespace dt

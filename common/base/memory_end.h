@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "common/base/status.h"
+
 namespace dt {
 
 // Ends with "out of memory for 4096 bytes of rows". Any thread.
@@ -12,5 +14,8 @@ namespace dt {
 // From this call on, an uncaught std::bad_alloc, or the exception of a thread that cannot start,
 // ends the process this way. Other uncaught exceptions still abort.
 void InstallMemoryEnd();
+// Unavailable if the process may have too few addresses for any job (ulimit -v). Below this limit
+// libraries that generate code crash instead of reporting that they could not allocate memory.
+Status CheckAddresses();
 
 }  // namespace dt
