@@ -93,13 +93,14 @@ class ControlLinkImpl : public ControlLink {
     AddOutgoing(std::move(message));
   }
 
-  Result<ControlMessage> Receive(Duration timeout) override {
+  Result<ControlMessage> Receive(Duration timeout, Orders orders) override {
     const TimePoint deadline = SystemClock().Now() + timeout;
     MutexLock lock(mutex_);
-    while (incoming_.empty() && !ended_ && changed_.WaitUntil(lock, deadline)) {
-    }
-    if (!incoming_.empty()) return incoming_.Take();
-    if (ended_) return end_status_.ok() ? Cancelled("the job is complete") : end_status_;
+    do {
+      if (orders == Orders::kDrop) incoming_.DropFirstOrders();
+      if (!incoming_.empty()) return incoming_.Take();
+      if (ended_) return end_status_.ok() ? Cancelled("the job is complete") : end_status_;
+    } while (changed_.WaitUntil(lock, deadline));
     return Timeout("no message from the scheduler");
   }
 

@@ -43,10 +43,11 @@ class ControlLink {
   // Delivers messages in order, exactly once, as long as the link lives. Any thread.
   virtual void Send(ControlMessage message) = 0;
   // The next message, except KvValue and Split messages, which Get and NextSplit return. An order
-  // that was received has begun: the link gives back others if the scheduler recalls them. Timeout
-  // after `timeout`; once the link has ended, Cancelled if the job completed, else end_status().
-  // One thread.
-  virtual Result<ControlMessage> Receive(Duration timeout) = 0;
+  // that was received has begun: the link gives back others if the scheduler recalls them. A worker
+  // that waits for a view drops the orders, which come again in that view. Timeout after `timeout`;
+  // once the link has ended, Cancelled if the job completed, else end_status(). One thread.
+  enum class Orders { kBegin, kDrop };
+  virtual Result<ControlMessage> Receive(Duration timeout, Orders orders) = 0;
   // The next heartbeats carry `progress` and the process's stats. Any thread.
   virtual void SetProgress(const HeartbeatMessage& progress) = 0;
   // Publish and fetch small values, with which workers find each other. Timeout: the value has not

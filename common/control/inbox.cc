@@ -5,6 +5,13 @@
 #include "common/base/check.h"
 
 namespace dt {
+namespace {
+
+bool IsOrder(const ControlMessage& message) {
+  return std::holds_alternative<OrderMessage>(message);
+}
+
+}  // namespace
 
 ControlMessage Inbox::Take() {
   DT_CHECK(!messages_.empty());
@@ -14,10 +21,10 @@ ControlMessage Inbox::Take() {
   return message;
 }
 
-void Inbox::OnNewView() {
-  std::erase_if(messages_, [](const ControlMessage& message) {
-    return std::holds_alternative<OrderMessage>(message);
-  });
+void Inbox::OnNewView() { std::erase_if(messages_, IsOrder); }
+
+void Inbox::DropFirstOrders() {
+  messages_.erase(messages_.begin(), std::ranges::find_if_not(messages_, IsOrder));
 }
 
 RecalledMessage Inbox::OnRecall(const RecallMessage& recall) {

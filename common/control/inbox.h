@@ -16,6 +16,8 @@ class Inbox {
   ControlMessage Take();
   // Removes all orders: they come again in the new view.
   void OnNewView();
+  // Removes those that are the oldest messages; they have not begun.
+  void DropFirstOrders();
   // Removes the orders that are recalled and were never taken; returns the answer.
   RecalledMessage OnRecall(const RecallMessage& recall);
 

@@ -110,7 +110,7 @@ class WorkerCore {
       const TimelineSpan span(trace_.timeline(), kAwaitView, kNoStep);
       DT_TRY_STATUS(Ended());
       if (!next && parts_.clock.Now() >= deadline) return why;
-      Result<ControlMessage> message = parts_.link.Receive(kPoll);
+      Result<ControlMessage> message = parts_.link.Receive(kPoll, ControlLink::Orders::kDrop);
       if (message.status().code() == StatusCode::kDeadlineExceeded) continue;
       DT_TRY_STATUS(message.status());
       auto* const announced = std::get_if<NewViewMessage>(&*message);

@@ -76,7 +76,7 @@ Status CountingWorker::Run(const std::function<bool()>& done) {
   link_->Send(ready);
   const TimePoint deadline = SystemClock().Now() + options_.timeout;
   while (!stopped_ && !done()) {
-    auto message = link_->Receive(kPoll);
+    auto message = link_->Receive(kPoll, ControlLink::Orders::kBegin);
     if (message.status().code() == StatusCode::kDeadlineExceeded) {
       if (client_ == nullptr && SystemClock().Now() > deadline) return message.status();
       continue;

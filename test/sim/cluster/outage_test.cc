@@ -1,7 +1,7 @@
 // Goal: workers go on while the scheduler is away, and yet a stop request is soon obeyed, though
-// many orders are out. Method: the simulation of cluster_test.cc, with a job of many steps at whose
-// end alone something else than training is due. The workers' steps are looked at every few
-// milliseconds.
+// many orders are out, and also while the workers change. Method: the simulation of
+// cluster_test.cc, with jobs of many steps at whose end alone something else than training is due.
+// The workers' steps are looked at every few milliseconds.
 #include <gtest/gtest.h>
 
 #include "test/sim/cluster/story.h"
@@ -98,6 +98,39 @@ TEST(Outage, AStopIsSoonObeyed) {
     world.After(stopped + seconds(10), [&] { restarts = story.tally().restarts; });
     ExpectAsPromised(Mode::kManySteps, kSlow, story);
     EXPECT_EQ(restarts, 1u) << "it has ended, and was resumed";
+  }
+}
+
+// Asks for a stop up to 0.2 s after the next view began to form.
+void StopInTheNextView(Story& story, const std::function<void()>& on_stop) {
+  Cluster& cluster = story.cluster();
+  if (!cluster.scheduler().job().record().views.forming) {
+    return cluster.world().After(milliseconds(5),
+                                 [&story, on_stop] { StopInTheNextView(story, on_stop); });
+  }
+  cluster.world().After(cluster.world().UpTo(milliseconds(200)), [&cluster, on_stop] {
+    cluster.scheduler().RequestStop();
+    on_stop();
+  });
+}
+
+// Orders are recalled a moment before or after the others begin the view without it. What each had
+// in hand comes again in that view.
+TEST(Outage, AStopIsSoonObeyedWhileAWorkerIsLost) {
+  for (const uint64_t seed : SimSeeds(kSeeds)) {
+    SCOPED_TRACE(Repeat(seed));
+    Story story(seed, JobOf(Mode::kManyWorkersManySteps));
+    World& world = story.cluster().world();
+    uint32_t restarts = 0;
+    world.After(seconds(8) + world.UpTo(seconds(4)), [&] {
+      story.cluster().worker(3)->Kill();
+      StopInTheNextView(
+          story, [&] { world.After(seconds(10), [&] { restarts = story.tally().restarts; }); });
+    });
+    ExpectAsPromised(Mode::kManyWorkersManySteps, kSlow, story);
+    EXPECT_EQ(restarts, 1u) << "it has ended, and was resumed";
+    EXPECT_EQ(story.tally().in_the_way, 0u);
+    if (HasFailure()) return;
   }
 }
 

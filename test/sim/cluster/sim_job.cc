@@ -116,7 +116,8 @@ std::string_view NameOf(Mode mode) {
                                          "many workers",
                                          "tables on workers",
                                          "bounded, many workers",
-                                         "unbounded, many workers"};
+                                         "unbounded, many workers",
+                                         "many workers, many steps"};
   return kNames[static_cast<int>(mode)];
 }
 

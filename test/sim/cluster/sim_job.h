@@ -38,12 +38,17 @@ enum class Mode {
   kTablesOnWorkers,
   kBoundedManyWorkers,
   kUnboundedManyWorkers,
+  kManyWorkersManySteps,
 };
 std::string_view NameOf(Mode mode);
 inline bool HasManySteps(Mode mode) {
-  return mode == Mode::kManySteps || mode == Mode::kBoundedManySteps;
+  return mode == Mode::kManySteps || mode == Mode::kBoundedManySteps ||
+         mode == Mode::kManyWorkersManySteps;
 }
-inline uint32_t SamplesOf(Mode mode) { return HasManySteps(mode) ? 1200 : 96; }
+inline uint32_t SamplesOf(Mode mode) {
+  if (mode == Mode::kManyWorkersManySteps) return 480;
+  return HasManySteps(mode) ? 1200 : 96;
+}
 inline uint32_t BatchOf(Mode mode) { return HasManySteps(mode) ? 4 : 16; }
 inline uint32_t EpochsOf(Mode mode) { return HasManySteps(mode) ? 1 : 2; }
 inline bool RestoresTheBest(Mode mode) {
@@ -62,7 +67,8 @@ inline uint32_t WorkersOf(Mode mode) { return mode >= Mode::kManyWorkers ? 4 : 2
 inline bool IsSynchronous(Mode mode) {
   return mode == Mode::kSynchronous || mode == Mode::kLog || mode == Mode::kManySteps ||
          mode == Mode::kChains || mode == Mode::kRestoredChains || mode == Mode::kLoggedChains ||
-         mode == Mode::kManyWorkers || mode == Mode::kTablesOnWorkers;
+         mode == Mode::kManyWorkers || mode == Mode::kTablesOnWorkers ||
+         mode == Mode::kManyWorkersManySteps;
 }
 
 // A job with its data and the plan of the real planner, made once.

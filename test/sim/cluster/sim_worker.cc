@@ -219,14 +219,15 @@ void SimWorker::Send(ControlMessage message) {
   Flush();
 }
 
-Result<ControlMessage> SimWorker::Receive(Duration timeout) {
+Result<ControlMessage> SimWorker::Receive(Duration timeout, Orders orders) {
   const TimePoint deadline = world().Now() + timeout;
-  while (incoming_.empty()) {
+  for (;;) {
+    if (orders == Orders::kDrop) incoming_.DropFirstOrders();
+    if (!incoming_.empty()) return incoming_.Take();
     if (ended_) return end_status().ok() ? Cancelled("the job is complete") : end_status();
     if (world().Now() >= deadline) return Timeout("no message from the scheduler");
     DT_TRY_STATUS(Wait(deadline));
   }
-  return incoming_.Take();
 }
 
 void SimWorker::Put(const std::string&, std::string) { DT_UNREACHABLE(); }

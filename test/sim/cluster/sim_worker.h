@@ -62,7 +62,7 @@ class SimWorker : public Process, private ControlLink, private Network {
   // The link to the scheduler.
   const WelcomeMessage& welcome() const override { return *core_.welcome(); }
   void Send(ControlMessage message) override;
-  Result<ControlMessage> Receive(Duration timeout) override;
+  Result<ControlMessage> Receive(Duration timeout, Orders orders) override;
   void SetProgress(const HeartbeatMessage& progress) override { progress_ = progress; }
   void Put(const std::string& key, std::string value) override;
   Result<std::string> Get(const std::string& key, Duration timeout) override;

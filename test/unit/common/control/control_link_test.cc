@@ -17,6 +17,7 @@ namespace dt {
 namespace {
 
 constexpr Duration kTimeout = seconds(20);
+constexpr auto kBegin = ControlLink::Orders::kBegin;
 
 // The scheduler's side of one link.
 class Other {
@@ -132,10 +133,10 @@ TEST_F(ControlLinkTest, JoinsAndLosesNothingSentBehindTheWelcome) {
   EXPECT_EQ(join_.job_fingerprint, 5u);
   EXPECT_NE(join_.incarnation.value(), 0u);
   EXPECT_GT(join_.pid, 0);
-  const Result<ControlMessage> order = link->Receive(kTimeout);
+  const Result<ControlMessage> order = link->Receive(kTimeout, kBegin);
   ASSERT_TRUE(order.ok());
   EXPECT_TRUE(std::holds_alternative<OrderMessage>(*order));
-  EXPECT_EQ(link->Receive(milliseconds(1)).status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(link->Receive(milliseconds(1), kBegin).status().code(), StatusCode::kDeadlineExceeded);
 }
 
 TEST_F(ControlLinkTest, SendsMessagesAndProgress) {
@@ -179,8 +180,8 @@ TEST_F(ControlLinkTest, GetWaitsForTheValue) {
 
 TEST_F(ControlLinkTest, StopEndsEveryWaitWithTheJobsError) {
   const auto link = Join();
-  ASSERT_TRUE(link->Receive(kTimeout).ok());
-  auto message = std::async(std::launch::async, [&] { return link->Receive(kTimeout); });
+  ASSERT_TRUE(link->Receive(kTimeout, kBegin).ok());
+  auto message = std::async(std::launch::async, [&] { return link->Receive(kTimeout, kBegin); });
   auto value = std::async(std::launch::async, [&] { return link->Get("k", kTimeout); });
   other_.Await<KvGetMessage>();
   other_.Send(StopMessage{StatusCode::kDataLoss, {"it broke", "here", ""}});
@@ -213,7 +214,7 @@ TEST_F(ControlLinkTest, ARoleThatWasStoppedSaysThatItLeaves) {
 TEST_F(ControlLinkTest, ARoleEndsAsTheJobDid) {
   const auto link = Join();
   other_.Send(StopMessage{StatusCode::kOk, {}});
-  while (link->Receive(kTimeout).ok()) {
+  while (link->Receive(kTimeout, kBegin).ok()) {
   }
   EXPECT_TRUE(EndRole(*link, DataLoss("it broke"), {}).ok());
 }
@@ -258,7 +259,7 @@ TEST_F(ControlLinkTest, SilentSchedulerEndsTheLink) {
   other_.Send(WelcomeMessage{ProcessId(3), Term(1), milliseconds(100)});
   const auto link = opening.get();
   ASSERT_TRUE(link.ok());
-  const Result<ControlMessage> message = (*link)->Receive(kTimeout);
+  const Result<ControlMessage> message = (*link)->Receive(kTimeout, kBegin);
   EXPECT_EQ(message.status().code(), StatusCode::kUnavailable);
   EXPECT_TRUE((*link)->ended());
 }

@@ -43,6 +43,19 @@ TEST(Inbox, KeepsWhatHadBegunBeforeTheWorkersChanged) {
   EXPECT_TRUE(inbox.empty());
 }
 
+// A worker that waits for a view drops what belongs to the view before, and nothing else.
+TEST(Inbox, OrdersThatAreDroppedHaveNotBegun) {
+  Inbox inbox;
+  for (const uint64_t number : {1, 2, 3}) inbox.Add(OrderMessage{number, TrainOrder{}, 1});
+  inbox.Add(ViewBeginsMessage{});
+  inbox.Add(OrderMessage{2, TrainOrder{}, 1});
+  EXPECT_EQ(TakeOrder(inbox), 1u);
+  inbox.DropFirstOrders();
+  EXPECT_TRUE(std::holds_alternative<ViewBeginsMessage>(inbox.Take()));
+  EXPECT_EQ(inbox.OnRecall({2}).first, 2u);
+  EXPECT_TRUE(inbox.empty());
+}
+
 TEST(Inbox, AnswersAlikeWhenItIsAskedAgain) {
   Inbox inbox;
   for (const uint64_t number : {1, 2, 3}) inbox.Add(OrderMessage{number, TrainOrder{}, 1});
