@@ -25,6 +25,8 @@ if [[ $1 == keygen ]]; then
   printf 'public P\nsecret S\n' >"$2.key"
   exit 0
 fi
+exec 9<> <(:)  # Nothing comes from it.
+trap 'echo "$1 stopped" >>calls; read -rt 0.3 -u 9; exit 0' INT TERM
 echo "$*" >>calls
 echo "$$" >>pids
 for flag in "$@"; do
@@ -35,8 +37,7 @@ for flag in "$@"; do
 done
 code=${1}_CODE
 [[ -n ${!code:-} ]] && exit "${!code}"
-trap 'echo "$1 stopped" >>calls; read -rt 0.3 <> <(:); exit 0' INT TERM
-for _ in $(seq 200); do read -rt 0.1 <> <(:) || true; done
+for _ in $(seq 200); do read -rt 0.1 -u 9 || true; done
 exit 1
 ROLE
 chmod +x ssh dovetail
