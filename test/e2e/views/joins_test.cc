@@ -125,15 +125,17 @@ TEST_F(Joins, OneBeyondTheSlicesWaitsAndTakesTheNextPlace) {
   ASSERT_TRUE(Reaches(100)) << launch_->Output();
   const std::vector<pid_t> workers = Workers();
   const nlohmann::json run = nlohmann::json::parse(folder_.Read("runs/" + name_ + "/run.json"));
-  const Program spare(folder_.path(),
-                      {"worker", job_, "--set", mark_, "--set", "cluster.restarts=0", "--scheduler",
-                       run["scheduler"].get<std::string>()});
+  Program spare(folder_.path(), {"worker", job_, "--set", mark_, "--set", "cluster.restarts=0",
+                                 "--scheduler", run["scheduler"].get<std::string>()});
   const auto status = [&] {
     return RunProgram(folder_.path(), {"status", job_, "--set", mark_}).output;
   };
   EXPECT_TRUE(Eventually(seconds(20), [&] { return status().find("spare") != std::string::npos; }));
   kill(workers[0], SIGKILL);
-  ExpectEnd();
+  const ProgramEnd end = launch_->Wait(seconds(90));
+  ASSERT_EQ(end.exit_code, 0) << end.output;
+  const ProgramEnd spare_end = spare.Wait(seconds(30));  // It is not one that `launch` waits for.
+  EXPECT_EQ(spare_end.exit_code, 0) << spare_end.output;
   EXPECT_THAT(folder_.Read("launched.json"), HasSubstr("waits as a spare"));
   EXPECT_THAT(Views(), ElementsAre(2));
   EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed());
