@@ -166,6 +166,12 @@ class Parser {
                     begins ? "never (default), auto (the newest complete checkpoint), or DIR"
                            : "Changes nothing here: it is for train, launch and scheduler")
         ->type_name("auto|never|DIR");
+    sub->add_option("--init", out_.init,
+                    begins
+                        ? "Begin with the rows and dense parameters of another job's checkpoint: "
+                          "its folder, with a slash in it, or the job's name for the newest one"
+                        : "Changes nothing here: it is for train, launch and scheduler")
+        ->type_name("DIR|JOB");
     sub->add_flag("--no-progress", out_.no_progress,
                   "No progress line (default when standard output is no terminal)");
   }
@@ -370,7 +376,10 @@ class Parser {
 int ParseCommandLine(int argc, char** argv, CommandLine& out) {
   out.program = argv[0];
   Parser parser(out);
-  return parser.Parse(argc, argv);
+  const int parsed = parser.Parse(argc, argv);
+  // The other roles get the key, too. It comes last, so it counts.
+  if (!out.init.empty()) out.overrides.push_back(fmt::format("init.from=\"{}\"", out.init));
+  return parsed;
 }
 
 std::vector<std::string> SharedArguments(const CommandLine& line) {

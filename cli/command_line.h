@@ -16,6 +16,7 @@ struct CommandLine {
   std::vector<std::string> overrides;
   std::string result_path;
   std::string resume = "never";  // never | auto | DIR
+  std::string init;              // Replaces init.from: DIR | JOB
   LogLevel log_level = LogLevel::kWarn;
   bool no_progress = false;
   bool json = false;

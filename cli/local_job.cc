@@ -66,6 +66,7 @@ JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
                                                .resume = options.resume,
                                                .checkpoint = options.checkpoint,
                                                .on_begin = [&] { RemoveLeftovers(job); },
+                                               .on_taken = PrintTaken,
                                                .on_progress = options.on_progress});
   if (!scheduler.ok()) {
     result.job = job.job;

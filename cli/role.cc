@@ -36,6 +36,7 @@ int RunScheduler(const CommandLine& line, const JobConfig& job, Network& network
        .on_begin = [&] { RemoveLeftovers(job); },
        .follows_killed = line.follows_killed,
        .process_ends = line.child.has_value() ? STDIN_FILENO : -1,
+       .on_taken = PrintTaken,
        .on_progress = [&](const auto& p) { progress(p); }});
   if (!scheduler.ok()) return EndWithError(line, job.job, scheduler.status());
   PrintPage((*scheduler)->page());

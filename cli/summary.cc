@@ -40,6 +40,11 @@ void PrintWarnings(const std::vector<JobResult::Event>& events) {
 
 }  // namespace
 
+void PrintTaken(const std::vector<std::string>& report) {
+  for (const std::string& line : report) Print("{}\n", line);
+  std::fflush(stdout);
+}
+
 void PrintPage(const std::string& url) {
   if (url.empty()) return;
   Print("page {}\n", url);

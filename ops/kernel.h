@@ -14,7 +14,8 @@ namespace dt {
 
 struct RunInfo {
   uint64_t seed = 0;
-  Step step = 0;  // Step of the update; bias correction uses step + 1.
+  Step step = 0;
+  Step steps_before = 0;  // See StartMessage: updates count them, too.
   // Position in the epoch of the node's first sample; dropout's random stream depends on it.
   uint64_t first_sample = 0;
   // Position in the slice of the node's first sample. In a team, nodes may have a part of them.
@@ -22,6 +23,9 @@ struct RunInfo {
   uint32_t step_samples = 1;  // The divisor of losses.
   float lr_scale = 1.0f;      // The schedule's factor on learning rates.
   bool training = true;
+
+  // The step of an update; bias correction uses this + 1.
+  Step update_step() const { return steps_before + step; }
 };
 
 struct KernelContext {

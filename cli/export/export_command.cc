@@ -7,13 +7,13 @@
 #include <map>
 
 #include "cli/commands.h"
-#include "cli/export/array_file.h"
 #include "cli/outcome.h"
+#include "common/arrays/array_file.h"
 #include "common/base/text.h"
 #include "common/config/dense_tables.h"
+#include "common/dense/dense_file.h"
 #include "common/rows/rows_reader.h"
 #include "scheduler/checkpoint/checkpoint_store.h"
-#include "worker/memory/dense_file.h"
 
 namespace dt::cli {
 namespace {
@@ -61,7 +61,7 @@ class Exporter {
       return OkStatus();
     }));
     if (line_.table.empty()) {
-      DT_TRY(dense_, worker::ReadDenseArrays(folder_));
+      DT_TRY(dense_, ReadDenseArrays(folder_));
     }
     DT_TRY(const auto file,
            ArrayFile::Create(
@@ -95,7 +95,7 @@ class Exporter {
       specs.push_back(
           {"table." + t.table.name + ".values", ArraySpec::Type::kF32, {t.rows, t.table.dim}});
     }
-    for (const worker::DenseArray& array : dense_) {
+    for (const DenseArray& array : dense_) {
       specs.push_back({"dense." + array.name, ArraySpec::Type::kF32,
                        std::vector<uint64_t>(array.shape.begin(), array.shape.end())});
     }
@@ -118,7 +118,7 @@ class Exporter {
   const std::string& folder_;
   const CommandLine& line_;
   Exported tables_;
-  std::vector<worker::DenseArray> dense_;
+  std::vector<DenseArray> dense_;
 };
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include "cli/outcome.h"
 #include "common/base/text.h"
 #include "common/config/load_job.h"
+#include "common/dense/dense_file.h"
 #include "common/rows/rows_reader.h"
 #include "common/storage/json_file.h"
 #include "scheduler/checkpoint/checkpoint_store.h"
-#include "worker/memory/dense_file.h"
 
 namespace dt::cli {
 namespace {
@@ -50,9 +50,9 @@ Result<Contents> ContentsOf(const std::string& folder) {
     bytes += sizeof(row.key) + row.record.size();
     return OkStatus();
   }));
-  DT_TRY(const auto arrays, worker::ReadDenseArrays(folder));
+  DT_TRY(const auto arrays, ReadDenseArrays(folder));
   contents.dense_arrays = arrays.size();
-  for (const worker::DenseArray& array : arrays) contents.dense_values += array.values.size();
+  for (const DenseArray& array : arrays) contents.dense_values += array.values.size();
   return contents;
 }
 

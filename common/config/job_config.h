@@ -92,6 +92,7 @@ struct JobConfig {
   DataConfig data;
   ModelConfig model;
   DenseOptimizerConfig optimizer;
+  InitConfig init;
   TrainConfig train;
   ParallelConfig parallel;
   ClusterConfig cluster;
@@ -99,11 +100,11 @@ struct JobConfig {
   ObserveConfig observe;
   SecurityConfig security;
 
-  // Workers that compute a slice together.
   // Whether the job can go on with fewer workers, or more: all of them have the same values.
   bool workers_may_change() const {
     return !train.asynchronous() && team_size() == 1 && !parallel.optimizer.on;
   }
+  // Workers that compute a slice together.
   uint32_t team_size() const { return parallel.data == 0 ? 1 : cluster.workers / parallel.data; }
 
   std::string run_dir;  // runs/<job>: state, cache, run.json.

@@ -22,7 +22,8 @@ struct TableConfig {
   std::string name;
   TableId id;  // TableIdOf(name).
   uint32_t dim = 0;
-  InitSpec init;  // Constant, zeros, normal, uniform.
+  InitSpec init;          // Constant, zeros, normal, uniform.
+  std::string init_file;  // Rows to begin with: a safetensors or npz file; "": none.
   OptimizerSpec optimizer;
   bool scheduled = true;  // The optimizer section's schedule applies to this table's rate.
   EvalDefault eval_default = EvalDefault::kInitial;

@@ -28,6 +28,22 @@ void ReadTrain(const MapReader& in, TrainConfig& train) {
   }
 }
 
+void ReadInitSection(const MapReader& in, InitConfig& init) {
+  in.Read("from", init.from);
+  const bool is_folder = init.from.find('/') != std::string::npos;
+  if (is_folder) init.from = BesideFile(init.from, in.MarkOf("from"));
+  if (const ConfigNode* optimizer = in.Find("optimizer")) {
+    init.fresh_optimizer = optimizer->text == "fresh";
+  }
+  init.only = in.Texts("only");
+  if (const std::vector<std::string> paths = in.Paths("arrays"); !paths.empty()) {
+    init.arrays = paths[0];
+  }
+  for (const char* const key : {"optimizer", "only"}) {
+    if (in.Has(key) && init.from.empty()) in.Report(key, "needs init.from");
+  }
+}
+
 // HOST:PORT with a port from 0 to 65535.
 bool IsHostPort(std::string_view text) {
   const size_t colon = text.rfind(':');
@@ -200,6 +216,7 @@ static void ReadSecurity(const MapReader& in, SecurityConfig& security) {
 void ReadRun(const MapReader& root, JobConfig& job) {
   root.Read("job", job.job);
   root.Read("seed", job.seed);
+  ReadInitSection(root.Sub("init"), job.init);
   ReadTrain(root.Sub("train"), job.train);
   const MapReader cluster = root.Sub("cluster");
   ReadCluster(cluster, job.cluster);

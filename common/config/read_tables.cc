@@ -14,23 +14,38 @@ namespace {
 
 constexpr std::string_view kInits[] = {"zeros", "constant", "normal", "uniform"};
 
-void ReadInit(const MapReader& in, InitSpec& init) {
-  const ConfigNode* node = in.Find("init");
-  if (node == nullptr) return;
-  const bool pair = node->is_map() && node->keys.size() == 1 && node->items[0].is_scalar();
-  const std::string name = node->is_scalar() ? node->text : pair ? node->keys[0] : "";
-  const auto known = std::find(std::begin(kInits), std::end(kInits), name);
-  const auto value = pair ? ParseFloat(node->items[0].text) : std::nullopt;
-  const bool zeros = name == "zeros";
-  if (known == std::end(kInits) || (!zeros && !value.has_value()) || (zeros && pair)) {
-    in.problems().Add(node->mark, in.PathOf("init"),
-                      fmt::format("found {}, expected zeros, or one of {{constant: x}}, {{normal: "
-                                  "stddev}}, {{uniform: half width}}",
-                                  Describe(*node)));
-    return;
+// Reads zeros, {normal: 0.01}, {file: F} or {file: F, normal: 0.01}. False: it is none of these.
+bool ReadInit(const ConfigNode& node, TableConfig& table) {
+  std::vector<std::pair<std::string, const ConfigNode*>> pairs;
+  for (size_t i = 0; node.is_map() && i < node.keys.size(); ++i) {
+    if (!node.items[i].is_scalar()) return false;
+    pairs.emplace_back(node.keys[i], &node.items[i]);
   }
-  init.kind = static_cast<InitKind>(known - std::begin(kInits));
-  init.value = static_cast<float>(value.value_or(0.0));
+  const auto file = std::ranges::find(pairs, "file", &decltype(pairs)::value_type::first);
+  if (file != pairs.end()) {
+    table.init_file = BesideFile(file->second->text, file->second->mark);
+    if (file->second->text.empty()) return false;
+    pairs.erase(file);
+    if (pairs.empty()) return true;
+  }
+  if (node.is_map() ? pairs.size() != 1 : !node.is_scalar()) return false;
+  const std::string name = node.is_map() ? pairs[0].first : node.text;
+  const auto known = std::find(std::begin(kInits), std::end(kInits), name);
+  const auto value = node.is_map() ? ParseFloat(pairs[0].second->text) : std::nullopt;
+  if (known == std::end(kInits) || (name == "zeros") == value.has_value()) return false;
+  if (node.is_map() && !value.has_value()) return false;
+  table.init.kind = static_cast<InitKind>(known - std::begin(kInits));
+  table.init.value = static_cast<float>(value.value_or(0.0));
+  return true;
+}
+
+void ReadInit(const MapReader& in, TableConfig& table) {
+  const ConfigNode* node = in.Find("init");
+  if (node == nullptr || ReadInit(*node, table)) return;
+  in.problems().Add(node->mark, in.PathOf("init"),
+                    fmt::format("found {}, expected zeros, or one of {{constant: x}}, {{normal: "
+                                "stddev}}, {{uniform: half width}}, {{file: path}}",
+                                Describe(*node)));
 }
 
 // The names of the optimizers that read a number: "adam, adamw".
@@ -174,7 +189,7 @@ TableConfig ReadTable(const std::string& name, const MapReader& in, const Optimi
   table.optimizer.l2 = 0;
   table.optimizer.l2_scope = L2Scope::kGap;
   in.Read("dim", table.dim);
-  ReadInit(in, table.init);
+  ReadInit(in, table);
   const MapReader rule = in.Sub("optimizer");
   ReadRule(rule, table.optimizer);
   table.scheduled = !(rule.Has("schedule") && rule.Find("schedule")->text == "none");

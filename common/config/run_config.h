@@ -1,4 +1,4 @@
-// The sections of the job file that say how a job runs: train, cluster, checkpoint, observe,
+// The sections of the job file that say how a job runs: init, train, cluster, checkpoint, observe,
 // security. See job_config.h.
 #pragma once
 
@@ -12,6 +12,16 @@
 #include "common/base/ids.h"
 
 namespace dt {
+
+// The first values of a job's tables and dense parameters, if they are another job's.
+struct InitConfig {
+  // A checkpoint's folder, with a slash in it, or the name of a job, whose newest one is meant; "":
+  // none.
+  std::string from;
+  bool fresh_optimizer = false;   // Optimizer state begins anew; else it is taken, too.
+  std::vector<std::string> only;  // Patterns of the names to take; empty: all.
+  std::string arrays;             // A safetensors or npz file of dense parameters; "": none.
+};
 
 struct EarlyStopConfig {
   std::string metric = "valid.auc";  // Like PlateauConfig::metric.

@@ -48,6 +48,8 @@ DT_TABLE(LossScores, fbs::LossScores);
 DT_TABLE(TrainOrder, fbs::TrainOrder);
 DT_TABLE(EvaluateOrder, fbs::EvaluateOrder);
 DT_TABLE(SaveOrder, fbs::SaveOrder);
+DT_TABLE(TakenTable, fbs::TakenTable);
+DT_TABLE(TakenParts, fbs::TakenParts);
 DT_TABLE(LoadOrder, fbs::LoadOrder);
 DT_TABLE(FinishOrder, fbs::FinishOrder);
 DT_TABLE(TrainDone, fbs::TrainDone);

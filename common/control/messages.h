@@ -119,7 +119,10 @@ struct StartMessage {
   // The scheduler's record: by position in a team. Sent to a worker: that of its position.
   std::vector<PlanBytes> plans;
   std::vector<TableId> tables_on_worker;  // Servers have no rows of these tables.
-  DT_FIELDS(view, slices, team, plans, tables_on_worker)
+  // Done by the jobs that this one goes on from. Updates and rows count them, too: step 0 of this
+  // job is their next one.
+  Step steps_before = 0;
+  DT_FIELDS(view, slices, team, plans, tables_on_worker, steps_before)
 };
 struct OrderMessage {
   uint64_t number = 0;  // Ascending.

@@ -13,6 +13,7 @@
 #include "common/cluster/evaluation_result.h"
 #include "common/cluster/process_stats.h"
 #include "common/cluster/table_report.h"
+#include "common/cluster/taken_parts.h"
 
 namespace dt {
 
@@ -63,9 +64,11 @@ struct SaveDone {
 
 struct LoadOrder {
   Step step = 0;          // The clock after loading.
-  std::string folder;     // The process only reads it.
+  std::string folder;     // The process only reads it. May be "" if the job begins with files.
   Generation generation;  // The new generation, which all later messages carry.
-  DT_FIELDS(step, folder, generation)
+  bool begins = false;    // The job begins with `taken`; else it goes on with its own checkpoint.
+  TakenParts taken = {};
+  DT_FIELDS(step, folder, generation, begins, taken)
 };
 struct LoadDone {
   DT_FIELDS()

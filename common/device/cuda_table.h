@@ -13,7 +13,7 @@
 
 namespace dt {
 
-inline constexpr uint32_t kCudaTableVersion = 3;
+inline constexpr uint32_t kCudaTableVersion = 4;
 inline constexpr const char* kCudaTableSymbol = "DtFillCudaTable";
 
 struct CudaDevice {
@@ -35,6 +35,7 @@ inline constexpr size_t kCudaSymbolsMax = 1024;
 // the constant 1, index 1 is B). They are in device memory, so that captured work stays valid.
 struct CudaRun {
   uint64_t seed = 0, step = 0, first_sample = 0;
+  uint64_t update_step = 0;  // RunInfo::update_step().
   uint32_t step_samples = 1;
   float lr_scale = 1;
   int32_t training = 1;

@@ -98,6 +98,7 @@ CudaRun CudaRunOf(const RunInfo& run, std::span<const int64_t> sizes) {
   CudaRun out;
   out.seed = run.seed;
   out.step = run.step;
+  out.update_step = run.update_step();
   out.first_sample = run.first_sample;
   out.step_samples = run.step_samples;
   out.lr_scale = run.lr_scale;

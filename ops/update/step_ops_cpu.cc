@@ -77,7 +77,7 @@ void AddL2(KernelContext& context) {
 
 void Update(KernelContext& context) {
   const OptimizerSpec spec = OptimizerFromAttrs(context.node.attrs);
-  const UpdateInfo info{.step = context.run.step, .lr_scale = context.run.lr_scale};
+  const UpdateInfo info{.step = context.run.update_step(), .lr_scale = context.run.lr_scale};
   const std::span<float> value = context.in(0).as<float>();
   const std::span<const float> grad = context.in(1).as<float>();
   const size_t states = context.inputs.size() - 2;

@@ -25,7 +25,7 @@ void UpdateRows(KernelContext& context) {
   const Attrs& attrs = context.node.attrs;
   const float scale = BoolAttr(attrs, "scheduled", true) ? context.run.lr_scale : 1.0f;
   const RowUpdate update(RowOptimizerFromAttrs(attrs),
-                         {.step = context.run.step, .lr_scale = scale});
+                         {.step = context.run.update_step(), .lr_scale = scale});
   float* const table = DataOf<float>(context.in(0));
   const auto width = static_cast<size_t>(context.in(0).shape[1]);
   const auto dim = static_cast<size_t>(context.in(2).shape[1]);

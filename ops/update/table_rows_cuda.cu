@@ -51,11 +51,12 @@ __device__ RowRates RowRatesFor(const RowRules& rules, const CudaRun& run) {
   const float lr_scale = rules.scheduled ? run.lr_scale : 1.0f;
   const OptimizerSpec& spec = rules.optimizer;
   const double lr = static_cast<double>(spec.lr) * lr_scale;
-  RowRates rates{RatesFor(spec, run.step, lr_scale), 1.0 - lr * spec.weight_decay};
+  RowRates rates{RatesFor(spec, run.update_step, lr_scale), 1.0 - lr * spec.weight_decay};
   if constexpr (Rule::kLazy) {
     // SparseAdam corrects the rate, so epsilon is added to the uncorrected root.
-    const double root2 = sqrt(1.0 - Power(spec.beta2, run.step + 1));
-    rates.all.adam_rate = static_cast<float>(lr * root2 / (1.0 - Power(spec.beta1, run.step + 1)));
+    const double root2 = sqrt(1.0 - Power(spec.beta2, run.update_step + 1));
+    rates.all.adam_rate =
+        static_cast<float>(lr * root2 / (1.0 - Power(spec.beta1, run.update_step + 1)));
     rates.all.adam_root = 1.0f;
   }
   return rates;

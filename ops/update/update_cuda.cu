@@ -204,7 +204,7 @@ template <class Rule>
 __global__ void __launch_bounds__(kThreads)
     UpdateKernel(OptimizerSpec spec, Arrays arrays, Count n, const CudaRun* run) {
   __shared__ Rates rates;
-  if (threadIdx.x == 0) rates = RatesFor(spec, run->step, run->lr_scale);
+  if (threadIdx.x == 0) rates = RatesFor(spec, run->update_step, run->lr_scale);
   __syncthreads();
   const Rates own = rates;
   const int64_t count = n.At(*run), stride = int64_t{gridDim.x} * blockDim.x;

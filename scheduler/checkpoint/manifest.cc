@@ -15,6 +15,7 @@ Manifest ManifestOf(const Json& json) {
   FieldsFromJson(json.at("course"), m.schedule);
   m.train_rows = json.value("train_rows", uint64_t{0});
   m.slices = json.at("slices").get<uint32_t>();
+  m.steps_before = json.value("steps_before", Step{0});
   m.tables = json.at("tables").get<std::vector<std::string>>();
   m.resume_fingerprint = HexNumber(json.at("resume_fingerprint"));
   m.resume_text = json.at("resume_text").get<std::string>();
@@ -47,6 +48,7 @@ std::string ManifestToJson(const Manifest& m) {
                {"course", FieldsToJson(m.schedule)},
                {"train_rows", m.train_rows},
                {"slices", m.slices},
+               {"steps_before", m.steps_before},
                {"tables", m.tables},
                {"resume_fingerprint", HexOf(m.resume_fingerprint)},
                {"resume_text", m.resume_text},

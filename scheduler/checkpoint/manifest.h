@@ -18,6 +18,7 @@ struct Manifest {
   ScheduleState schedule;   // schedule.step is the checkpoint's step.
   uint64_t train_rows = 0;  // 0: unknown.
   uint32_t slices = 1;
+  Step steps_before = 0;  // See StartMessage.
   std::vector<std::string> tables;
   uint64_t resume_fingerprint = 0;
   std::string resume_text;
@@ -25,8 +26,8 @@ struct Manifest {
   std::string written;       // Wall-clock time.
   std::string order;  // Names the run and its order to save; no two checkpoints have the same.
   std::vector<CheckpointFile> files;
-  DT_FIELDS(job, schedule, train_rows, slices, tables, resume_fingerprint, resume_text, model,
-            written, order, files)
+  DT_FIELDS(job, schedule, train_rows, slices, steps_before, tables, resume_fingerprint,
+            resume_text, model, written, order, files)
 };
 
 std::string ManifestToJson(const Manifest& manifest);

@@ -23,7 +23,9 @@ Job::Job(const JobOptions& options, JobEnvironment& environment, TimePoint now)
     : Job(options, environment,
           {.generation = options.generation,
            .run = options.run,
-           .resumed_from = options.checkpoint ? options.checkpoint->folder : ""},
+           .resumed_from = options.resumed() ? options.resumed()->folder : "",
+           .begins_from =
+               options.begins() ? std::optional(options.checkpoint->folder) : std::nullopt},
           now) {}
 
 Job::Job(const JobOptions& options, JobEnvironment& environment, JobRecord record, TimePoint now)

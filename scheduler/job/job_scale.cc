@@ -90,6 +90,8 @@ void Job::ChangeWorkers(TimePoint now) {
   if (!training_ || views_.forming() || stopping() || !orders_.only_trains()) return;
   if (training_->schedule().at_end() || !views_.CheckChanges().ok()) return;
   if (options_.job.train.asynchronous()) {
+    // One that has not loaded what the job begins with would offer its own first values.
+    if (options_.begins() && training_->schedule().state().step == 0) return;
     const bool waits = views_.WantsChange(now) && !orders_.empty();
     training_->SetPaused(waits);
     if (waits) return;

@@ -29,7 +29,7 @@ Status CheckTrainingData(const JobOptions& options, const DataReadyMessage& data
   if (data.train_rows == 0) {
     return WithHint(Invalid("there is no training data"), "data.train names the files");
   }
-  const uint64_t saved_rows = options.checkpoint ? options.checkpoint->manifest.train_rows : 0;
+  const uint64_t saved_rows = options.resumed() ? options.resumed()->manifest.train_rows : 0;
   if (saved_rows != 0 && saved_rows != data.train_rows) {
     return WithHint(Invalid("the checkpoint is of a job on {} training samples; there are {} now, "
                             "so its place in them is not known",
@@ -57,6 +57,7 @@ PlanInput PlanInputOf(const JobContext& job) {
                   .servers = static_cast<uint32_t>(job.members.OfRole(Role::kServer).size()),
                   .workers = static_cast<uint32_t>(job.record.views.workers.size()),
                   .machine = job.members.OnFullestMachine()};
+  if (job.options.begins()) input.begins_from = job.record.begins_from;
   for (const ProcessId id : job.record.views.workers) {
     const DeviceInfo* const device = job.members.Find(id)->accelerator();
     if (device != nullptr) input.accelerators.push_back(*device);
@@ -77,6 +78,8 @@ StartMessage StartOf(const JobContext& job, MadePlan& made) {
   start.slices = job.options.slices();
   start.team = static_cast<uint32_t>(made.plans.size());
   start.plans = std::move(made.plans);
+  const JobOptions::Checkpoint* const resumed = job.options.resumed();
+  start.steps_before = resumed ? resumed->manifest.steps_before : made.taken.steps_before;
   for (const TableUse& table : made.plan.graph.tables) {
     if (table.store != kNone) start.tables_on_worker.push_back(table.id);
   }
@@ -171,7 +174,8 @@ Status JobStart::OnPlanMade(TimePoint now, PlanMade made) {
   for (auto& [kind, why] : plan.notes) {
     job_.out.AddEvent(now, std::move(kind), {{"why", std::move(why)}});
   }
-  job_.record.plan = {std::move(plan.model), std::move(plan.explanation), plan.step_seconds};
+  job_.record.plan = {std::move(plan.model), std::move(plan.explanation), plan.step_seconds,
+                      plan.taken.parts};
   job_.record.views.number = ViewNumber(1);
   const ClusterConfig& cluster = job_.options.job.cluster;
   if (job_.record.wanted == WantedRecord()) {

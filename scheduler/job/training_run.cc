@@ -42,10 +42,12 @@ ScheduleConfig ScheduleConfigOf(const JobConfig& job, const DataReadyMessage& da
 
 TrainingRecord TrainingRun::Begin(const JobOptions& options, const DataReadyMessage& data) {
   ScheduleState state;
-  if (options.checkpoint.has_value()) state = options.checkpoint->manifest.schedule;
+  if (options.resumed()) state = options.resumed()->manifest.schedule;
   const ScheduleConfig config = ScheduleConfigOf(options.job, data);
   TrainingRecord record{.schedule = ScheduleFrom(config, std::move(state))};
   record.loaded = !options.checkpoint.has_value();
+  // Its own checkpoint after the first order, so that it needs the other job's no more.
+  record.schedule.save_requested = options.begins();
   record.had_finished = !record.loaded && JobSchedule(config, record.schedule).at_end();
   record.first_step = record.schedule.state.step;
   record.trained_before = record.schedule.state.train_seconds;
@@ -132,7 +134,13 @@ SplitMessage TrainingRun::NextParts(ProcessId worker, const SplitRequestMessage&
 
 Status TrainingRun::IssueLoad() {
   const JobOptions::Checkpoint& from = *job_.options.checkpoint;
-  DT_TRY(Order load, LoadInNextGeneration(job_, from.manifest.schedule.step, from.folder));
+  const Step step = from.begins ? 0 : from.manifest.schedule.step;
+  DT_TRY(Order load, LoadInNextGeneration(job_, step, from.folder));
+  if (from.begins) {
+    auto& order = std::get<LoadOrder>(load);
+    order.begins = true;
+    order.taken = job_.record.plan.taken;
+  }
   Issue(job_, std::move(load), Audience::kWorkersAndServers);
   return OkStatus();
 }
@@ -260,6 +268,7 @@ Manifest TrainingRun::ManifestNow() const {
                     .schedule = schedule_.state(),
                     .train_rows = job_.record.data.train_rows,
                     .slices = job_.options.slices(),
+                    .steps_before = job_.record.start.steps_before,
                     .resume_fingerprint = job.resume_fingerprint,
                     .resume_text = job.resume_text,
                     .model = job_.record.plan.model,

@@ -59,7 +59,14 @@ Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
          }));
   made.plan = team.At(0);
   made.plans.clear();
-  for (uint32_t p = 0; p < team.positions(); ++p) made.plans.push_back({Encode(team.At(p))});
+  std::vector<Plan> plans;
+  for (uint32_t p = 0; p < team.positions(); ++p) {
+    made.plans.push_back({Encode(team.At(p))});
+    if (input.begins_from.has_value()) plans.push_back(team.At(p));
+  }
+  if (input.begins_from.has_value()) {
+    DT_TRY(made.taken, TakenFrom(job, WholeArraysOf(plans), *input.begins_from));
+  }
   made.step_seconds = report.step.step;
   made.explanation = ExplainJson(made.plan, job, report);
   if (report.automatic) LogInfo("plan.placed", {{"how", report.placement.summary}});

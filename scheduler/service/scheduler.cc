@@ -107,8 +107,7 @@ class SchedulerImpl : public Scheduler {
 
   Status BeginRun() {
     const JobConfig& job = options_.job;
-    DT_TRY(std::optional<JobOptions::Checkpoint> from, CheckpointToResume(job, options_.resume));
-    DT_TRY(StartPoint start, StartOfRun(job, std::move(from)));
+    DT_TRY(StartPoint start, StartOfRun(job, options_.resume));
     DT_TRY_STATUS(OpenEnvironment(start.checkpoints));
     DT_TRY_STATUS(runs_->BeginRun({endpoint(), job.fingerprint, kWireVersion, WallSeconds()}));
     if (options_.on_begin) options_.on_begin();
@@ -154,7 +153,8 @@ class SchedulerImpl : public Scheduler {
 
   Status BeginAgain(TimePoint now, Job::Beginning& again) {
     std::unique_ptr<DiskEnvironment> former = std::move(environment_);
-    Result<StartPoint> start = StartOfRun(options_.job, std::move(again.checkpoint));
+    Result<StartPoint> start =
+        StartAgain(options_.job, std::move(again.checkpoint), again.record.begins_from);
     const Status opened = start.ok() ? OpenEnvironment(start->checkpoints) : start.status();
     if (!opened.ok()) environment_ = std::move(former);
     runs_->BeginAgain();
@@ -198,6 +198,7 @@ class SchedulerImpl : public Scheduler {
     return [&options = options_](const PlanInput& input) -> Result<MadePlan> {
       DT_TRY(MadePlan made, PlanOf(options.job, input));
       if (options.goal == Goal::kTrain) WarnOfSharedRows(made.plan);
+      if (options.on_taken && !made.taken.report.empty()) options.on_taken(made.taken.report);
       return made;
     };
   }

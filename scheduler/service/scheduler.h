@@ -28,6 +28,8 @@ struct SchedulerOptions {
   std::function<void()> on_begin = {};
   bool follows_killed = false;  // The job's scheduler was killed just now; see find_run.h.
   int process_ends = -1;        // A pipe, see common/control/process_end.h; -1: none.
+  // Called on the planner's thread with Taken::report, if the job begins with another's checkpoint.
+  std::function<void(const std::vector<std::string>& report)> on_taken = {};
   // Called on the loop's thread, at most four times a second.
   std::function<void(const Progress&)> on_progress = {};
   // Called on a thread of its own. Empty: PlanOf is used.

@@ -17,16 +17,17 @@ struct StartPoint {
   CheckpointStore::Options checkpoints;
 };
 
-// A complete checkpoint of this job. `resume` is "never"; "auto": the newest one, if there is one;
-// or its folder. Errors: Invalid (of another job), DataLoss (damaged), NotFound.
-Result<std::optional<JobOptions::Checkpoint>> CheckpointToResume(const JobConfig& job,
-                                                                 const std::string& resume);
 // A complete checkpoint with this job's model.
 Result<JobOptions::Checkpoint> CheckpointToEvaluate(const JobConfig& job,
                                                     const std::string& folder);
 
-// Of a run that starts with this checkpoint, or without one.
-Result<StartPoint> StartOfRun(const JobConfig& job, std::optional<JobOptions::Checkpoint> from);
+// Of a new run: it starts from a complete checkpoint of this job, if `resume` says so ("never";
+// "auto": the newest one, if there is one; or its folder), or else from what the job begins with
+// (InitConfig), if anything. Errors: Invalid (of another job), DataLoss (damaged), NotFound.
+Result<StartPoint> StartOfRun(const JobConfig& job, const std::string& resume);
+// Of a job that returns to `from`, or to its beginning, which is that of JobRecord::begins_from.
+Result<StartPoint> StartAgain(const JobConfig& job, std::optional<JobOptions::Checkpoint> from,
+                              const std::optional<std::string>& begins_from);
 // See JobEnvironment::CheckpointToReturnTo.
 Result<std::optional<JobOptions::Checkpoint>> CheckpointToReturnTo(
     const JobConfig& job, const std::string& last, const std::set<std::string>& damaged);

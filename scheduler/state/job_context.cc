@@ -64,6 +64,10 @@ Result<Order> LoadInNextGeneration(JobContext& job, Step step, std::string folde
 }
 
 void NoteResumed(JobContext& job, TimePoint now, const LoadOrder& load) {
+  if (load.begins) {
+    job.out.AddEvent(now, "begun", {{"from", load.folder}});
+    return LogInfo("job.begun", {{"folder", load.folder}});
+  }
   job.record.last_checkpoint = load.folder;
   job.out.AddEvent(now, "resumed", {{"step", static_cast<int64_t>(load.step)}});
   LogInfo("job.resumed", {{"step", load.step}, {"folder", load.folder}});

@@ -11,6 +11,7 @@
 #include "common/control/messages.h"
 #include "common/plan/plan_codec.h"
 #include "scheduler/checkpoint/manifest.h"
+#include "scheduler/checkpoint/taken_from.h"
 #include "scheduler/membership/membership.h"
 #include "scheduler/state/job_options.h"
 
@@ -20,9 +21,10 @@ namespace dt::scheduler {
 struct PlanInput {
   std::vector<ColumnSpec> columns;  // The columns of the data.
   uint32_t slices = 1;
-  uint32_t servers = 1, workers = 1;     // The processes of the job.
-  std::vector<DeviceInfo> accelerators;  // The workers' accelerators, in rank order.
-  MachineMembers machine;                // The members on the machine that has the most of them.
+  uint32_t servers = 1, workers = 1;       // The processes of the job.
+  std::vector<DeviceInfo> accelerators;    // The workers' accelerators, in rank order.
+  MachineMembers machine;                  // The members on the machine that has the most of them.
+  std::optional<std::string> begins_from;  // JobRecord::begins_from, if the job begins now.
 };
 
 struct MadePlan {
@@ -34,6 +36,7 @@ struct MadePlan {
   // tables are on workers. Each is the kind of its event and the reason.
   std::vector<std::pair<std::string, std::string>> notes;
   double step_seconds = 0;  // The predicted time of a step.
+  Taken taken;              // With PlanInput::begins_from.
 };
 
 // Planning has ended, with a plan or with an error.

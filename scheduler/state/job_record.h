@@ -37,7 +37,8 @@ struct PlanRecord {
   std::string model = "{}";        // MadePlan::model.
   std::string explanation = "{}";  // MadePlan::explanation.
   double step_seconds = 0;         // MadePlan::step_seconds.
-  DT_FIELDS(model, explanation, step_seconds)
+  TakenParts taken;                // If the run begins with another job's checkpoint.
+  DT_FIELDS(model, explanation, step_seconds, taken)
 };
 
 // A run that trains.
@@ -128,14 +129,16 @@ struct JobRecord {
   OrdersOut orders;
   std::optional<TrainingRecord> training;
   RendezvousRecord rendezvous;
-  std::string resumed_from;        // The folder of the checkpoint to start from; empty if none.
+  std::string resumed_from;  // The folder of the checkpoint to start from; empty if none.
+  // Set if the job begins with parts of another job's checkpoint: its folder.
+  std::optional<std::string> begins_from;
   std::string last_checkpoint;     // The folder of the last checkpoint; empty if there is none.
   std::optional<Totals> totals;    // Set once the Finish order is done.
   std::optional<StopMessage> end;  // How the job has ended.
   std::vector<JobResult::Event> events;
   DT_FIELDS(term, generation, run, phase, members, data, plan, start, map, views, wanted, gone,
-            returns, orders, training, rendezvous, resumed_from, last_checkpoint, totals, end,
-            events)
+            returns, orders, training, rendezvous, resumed_from, begins_from, last_checkpoint,
+            totals, end, events)
 };
 
 // The bytes of each field of a record, by the field's name, so that only what has changed must be

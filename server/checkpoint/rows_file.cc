@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <set>
 
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/config/dense_tables.h"
+#include "common/rows/file_rows.h"
 #include "common/rows/row_keys.h"
 #include "common/rows/row_record.h"
 #include "common/rows/rows_header.h"
 #include "common/rows/rows_reader.h"
+#include "common/rows/taken_rows.h"
 
 namespace dt::server {
 namespace {
@@ -77,18 +80,19 @@ Status CheckAllTables(const RowsHeader& header, std::span<const TableSpec> table
 // Reads the rows of our shards from one folder after another.
 class RowsLoader {
  public:
-  RowsLoader(Step step, ShardSet& shards, DiskTier* tier)
-      : step_(step), shards_(shards), tier_(tier) {}
+  RowsLoader(const RowsToLoad& load, ShardSet& shards, DiskTier* tier)
+      : load_(load), shards_(shards), tier_(tier) {}
 
   Status Load(const std::string& folder) {
     DT_TRY(const auto db, RowsDb::OpenToRead(folder));
     const std::unique_ptr<RowsDb::Cursor> at = db->Read();
     DT_TRY(const RowsHeader header, ReadHeader(*at));
-    DT_TRY_STATUS(CheckAllTables(header, shards_.tables()));
+    if (!begins()) DT_TRY_STATUS(CheckAllTables(header, shards_.tables()));
     for (size_t i = 0; i < header.holds.size(); ++i) {
       const ShardId id = header.holds[i];
       if (!seen_.insert(id).second) return DataLoss("shard {} is in two files", id.value());
-      const bool ours = header.shards == shards_.shards_of_job() && !header.positions.empty();
+      const bool ours =
+          !begins() && header.shards == shards_.shards_of_job() && !header.positions.empty();
       if (Shard* const shard = ours ? shards_.Find(id) : nullptr; shard != nullptr) {
         shard->SetPosition(header.positions[i]);
       }
@@ -97,7 +101,8 @@ class RowsLoader {
     on_disk_ = tier_ != nullptr && !header.holds.empty() &&
                header.shards == shards_.shards_of_job() &&
                std::ranges::equal(header.holds, shards_.shards(), {}, {}, &Shard::id) &&
-               std::ranges::none_of(shards_.tables(), &TableSpec::on_worker);
+               std::ranges::none_of(shards_.tables(), &TableSpec::on_worker) &&
+               (!begins() || TakesAll(header));
     if (on_disk_) DT_TRY_STATUS(tier_->Adopt(folder));
     return TakeOurs(*at, header);
   }
@@ -108,6 +113,24 @@ class RowsLoader {
     DT_TRY(const RowsHeader header, ReadHeader(*at));
     on_disk_ = false;
     return TakeOurs(*at, header);
+  }
+  // Loads the rows of a file that is no checkpoint (common/rows/file_rows.h).
+  Status LoadFile(const TakenTable& taken) {
+    const auto spec = std::ranges::find(shards_.tables(), taken.id, &TableSpec::id);
+    if (spec == shards_.tables().end() || spec->on_worker) return OkStatus();
+    DT_TRY(const FileRows file, FileRows::Open(taken.file, spec->name, spec->dim));
+    TakenRows rows(OptionsFor(*spec, false));
+    uint64_t taken_rows = 0;
+    const auto ours = [&](Key key) {
+      return shards_.Find(ShardOf(taken.id, key, shards_.shards_of_job())) != nullptr;
+    };
+    on_disk_ = false;
+    return file.ForEach(ours, [&](Key key, std::span<const float> values) -> Status {
+      const std::span<const std::byte> record = rows.Make(values, shards_.steps_before());
+      const Status restored = shards_.Restore(taken.id, key, record);
+      if (!restored.ok()) return Malformed("key {}: {}", key, MessageOf(restored));
+      return ++taken_rows % kRowsAtOnce == 0 && tier_ != nullptr ? tier_->MakeRoom() : OkStatus();
+    });
   }
   // True if some shards lost their counts of pushes or the times until rows expire.
   bool counts_lost() const { return counts_lost_; }
@@ -138,9 +161,13 @@ class RowsLoader {
     DT_TRY_STATUS(at.Seek({}));
     if (!at.valid() || at.key() != kHeaderKey) return DataLoss("it has no header");
     DT_TRY(RowsHeader header, ParseRowsHeader(at.value()));
-    DT_TRY_STATUS(CheckTables(header, shards_.tables()));
-    if (header.step != step_) {
-      return DataLoss("it was saved at step {}, not at {}", header.step, step_);
+    if (begins()) {
+      MakeTakers(header);
+    } else {
+      DT_TRY_STATUS(CheckTables(header, shards_.tables()));
+      if (header.step != load_.step) {
+        return DataLoss("it was saved at step {}, not at {}", header.step, load_.step);
+      }
     }
     if (saved_shards_ == 0) saved_shards_ = header.shards;
     if (header.shards != saved_shards_) {
@@ -164,36 +191,93 @@ class RowsLoader {
     if (key.size() == kStateKeyBytes) return TakeState(key, value);
     if (key.size() != RowKey::kBytes) return DataLoss("it holds a key of {} bytes", key.size());
     const RowKey row(key);
-    if (IsPassedOver(row.table(), shards_.tables())) return OkStatus();
-    if (key.starts_with(expired_in_)) {
+    if (PassesOver(row.table())) return OkStatus();
+    if (!expired_in_.empty() && key.starts_with(expired_in_)) {
       const std::optional<Step> last_push = LastPushOf(std::as_bytes(std::span(value)));
       if (!last_push.has_value()) return DataLoss("a row has {} bytes", value.size());
       if (*last_push < expire_before_) return OkStatus();
     }
-    return shards_.Restore(row.table(), row.key(), std::as_bytes(std::span(value)), on_disk_);
+    std::span<const std::byte> record = std::as_bytes(std::span(value));
+    if (const auto taker = takers_.find(row.table()); taker != takers_.end()) {
+      DT_TRY(record, taker->second.rows.Take(taker->second.saved, record));
+    }
+    return shards_.Restore(row.table(), row.key(), record, on_disk_);
   }
   Status TakeState(std::string_view key, std::string_view value) {
-    if (value.empty() || IsPassedOver(TableOfKey(key), shards_.tables())) return OkStatus();
-    if (saved_shards_ != shards_.shards_of_job()) {
-      counts_lost_ = true;
+    if (value.empty() || PassesOver(TableOfKey(key))) return OkStatus();
+    const bool same = saved_shards_ == shards_.shards_of_job();
+    // Steps that are not those of this job tell nothing about its rows.
+    const bool counts_only = begins() && shards_.steps_before() == 0;
+    if (!same || counts_only) {
       expired_in_ = key;
       const Result<Step> before = ExpireBeforeOf(value);
       if (!before.ok()) return DataLoss("a state: {}", MessageOf(before.status()));
       expire_before_ = *before;
+    }
+    if (!same) {
+      counts_lost_ = true;
       return OkStatus();
     }
-    DT_TRY(const bool taken, shards_.RestoreLife(ShardOfKey(key), TableOfKey(key), value));
+    std::string state(value);
+    if (counts_only) {
+      DT_TRY(state, CountsOf(value));
+    }
+    DT_TRY(const bool taken, shards_.RestoreLife(ShardOfKey(key), TableOfKey(key), state));
     counts_lost_ = counts_lost_ || !taken;
     return OkStatus();
   }
 
-  const Step step_;
+  // ---------------------------------------------------------- another job's rows
+
+  bool begins() const { return load_.taken.has_value(); }
+  const TakenTable* TakenOf(TableId id) const {
+    const TakenTable* const taken = load_.taken->Find(id);
+    return taken == nullptr || !taken->file.empty() ? nullptr : taken;
+  }
+  bool PassesOver(TableId id) const {
+    return begins() ? TakenOf(id) == nullptr : IsPassedOver(id, shards_.tables());
+  }
+  TakenRows::Options OptionsFor(const TableSpec& spec, bool keep_state) const {
+    return {.table = {spec.id, spec.dim, spec.state(), spec.name, spec.dtype},
+            .initial_state = InitialState(spec.optimizer),
+            .keep_state = keep_state,
+            .steps_before = shards_.steps_before()};
+  }
+  void MakeTakers(const RowsHeader& header) {
+    takers_.clear();
+    for (const RowsHeader::Table& saved : header.tables) {
+      const auto spec = std::ranges::find(shards_.tables(), saved.id, &TableSpec::id);
+      const TakenTable* const taken = TakenOf(saved.id);
+      if (taken == nullptr || spec == shards_.tables().end()) continue;
+      takers_.emplace(saved.id, Taker{saved, TakenRows(OptionsFor(*spec, taken->state))});
+    }
+  }
+  // Whether all records are taken as they are.
+  bool TakesAll(const RowsHeader& header) const {
+    const bool same_tables = header.tables.size() == shards_.tables().size();
+    return shards_.steps_before() > 0 && same_tables &&
+           std::ranges::all_of(header.tables, [&](const RowsHeader::Table& saved) {
+             const TakenTable* const taken = TakenOf(saved.id);
+             const auto spec = std::ranges::find(shards_.tables(), saved.id, &TableSpec::id);
+             return taken != nullptr && taken->state && spec != shards_.tables().end() &&
+                    spec->dtype == saved.dtype;
+           });
+  }
+
+  // Makes the job's rows of the saved ones of a table.
+  struct Taker {
+    RowsHeader::Table saved;
+    TakenRows rows;
+  };
+
+  const RowsToLoad& load_;
   ShardSet& shards_;
   DiskTier* const tier_;
   bool on_disk_ = false;
   bool counts_lost_ = false;
-  // For a changed number of shards: rows whose keys begin with expired_in_ and that were last
-  // pushed before expire_before_ have expired.
+  std::map<TableId, Taker> takers_;  // Of the file that is being read, if the job begins with it.
+  // If the shards cannot tell: rows whose keys begin with expired_in_ and that were last pushed
+  // before expire_before_ have expired.
   std::string expired_in_;
   Step expire_before_ = 0;
   uint32_t saved_shards_ = 0;
@@ -223,23 +307,37 @@ std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step,
   return task;
 }
 
-Status LoadRows(const std::string& folder, Step step, Generation generation, ShardSet& shards,
-                DiskTier* tier) {
-  shards.Reset(step, generation);
+namespace {
+
+// All files of a checkpoint.
+Status LoadCheckpoint(const std::string& folder, RowsLoader& loader) {
   const std::vector<std::string> folders = RowsFoldersIn(folder);
   if (folders.empty()) return DataLoss("checkpoint {} has no rows", folder);
-  RowsLoader loader(step, shards, tier);
   for (const std::string& one : folders) {
     DT_TRY_STATUS(WithWhere(Prefixed(loader.Load(one), "loading rows"), one));
   }
   for (const std::string& one : WorkerRowsFoldersIn(folder)) {
     DT_TRY_STATUS(WithWhere(Prefixed(loader.LoadOfWorker(one), "loading rows"), one));
   }
+  return WithWhere(loader.CheckComplete(), folder);
+}
+
+}  // namespace
+
+Status LoadRows(const RowsToLoad& load, ShardSet& shards, DiskTier* tier) {
+  shards.Reset(load.step, load.generation);
+  RowsLoader loader(load, shards, tier);
+  const std::string& folder = load.folder;
+  if (!folder.empty()) DT_TRY_STATUS(LoadCheckpoint(folder, loader));
+  for (const TakenTable& table : load.taken.value_or(TakenParts()).tables) {
+    if (table.file.empty()) continue;
+    DT_TRY_STATUS(WithWhere(Prefixed(loader.LoadFile(table), "loading rows"), table.file));
+  }
   if (loader.counts_lost()) {
     LogWarn("server.counts_begin_anew",
             {{"checkpoint", folder}, {"why", "another number of shards, or size of the sketch"}});
   }
-  return WithWhere(loader.CheckComplete(), folder);
+  return OkStatus();
 }
 
 }  // namespace dt::server

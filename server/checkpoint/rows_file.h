@@ -11,8 +11,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "common/cluster/taken_parts.h"
 #include "server/shard/shard_set.h"
 #include "server/storage/disk_tier.h"
 
@@ -29,14 +31,20 @@ struct CheckpointLocation {
 std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step,
                                          const CheckpointLocation& location);
 
-// Replaces the content of `shards` by their rows from all files of the folder; their clocks become
-// `step`. `tier` is fresh, and rows that do not fit into memory stay on its disk; if it is null,
-// all rows go into memory.
+struct RowsToLoad {
+  std::string folder;  // Of the checkpoint; "" if all rows are taken from other files.
+  Step step = 0;       // The clocks after loading.
+  Generation generation;
+  // Set if the checkpoint is another job's: only these parts are taken.
+  std::optional<TakenParts> taken = {};
+};
+
+// Replaces the content of `shards` by their rows from all files of the folder. `tier` is fresh, and
+// rows that do not fit into memory stay on its disk; if it is null, all rows go into memory.
 // Errors: DataLoss naming the damaged or missing part; Invalid if the job's tables differ. After an
 // error `shards` holds only some of the rows and must not be used.
 // Admission counts are lost if the number of shards or the size of the sketch has changed. A
 // warning then says so.
-Status LoadRows(const std::string& folder, Step step, Generation generation, ShardSet& shards,
-                DiskTier* tier = nullptr);
+Status LoadRows(const RowsToLoad& load, ShardSet& shards, DiskTier* tier = nullptr);
 
 }  // namespace dt::server

@@ -49,13 +49,15 @@ Result<std::vector<std::optional<LogLocation>>> LogKeeper::LocationsAtStart(
   if (base.has_value() && kept_.has_value() && Continues(*kept_)) {
     base_.step = kept_->step;
     base_.folder = kept_->folder;
+    base_.taken.reset();
   }
   generation = base_.generation;
   std::vector<std::optional<LogLocation>> locations;
   for (uint32_t i = 0; i < executors; ++i) {
     LogLocation location{.dir = dir_.path(), .executor = i, .sync = sync_, .base = {}};
     if (base.has_value()) {
-      location.base = LogLocation::Base{base_.step, base_.folder, base_.first_segments[i]};
+      location.base =
+          LogLocation::Base{base_.step, base_.folder, base_.first_segments[i], base_.taken};
     }
     locations.emplace_back(std::move(location));
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/base/ids.h"
+#include "common/cluster/taken_parts.h"
 
 namespace dt::server {
 
@@ -19,6 +20,7 @@ struct LogLocation {
     Step step = 0;
     std::string folder;  // The checkpoint's; empty: no rows.
     uint64_t first_segment = 1;
+    std::optional<TakenParts> taken = {};  // See RowsToLoad.
   };
   std::optional<Base> base = {};
 };

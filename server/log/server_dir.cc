@@ -14,7 +14,7 @@
 #include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "common/storage/files.h"
-#include "common/storage/json_file.h"
+#include "common/storage/json_fields.h"
 #include "server/log/record_log_reader.h"
 
 namespace dt::server {
@@ -165,6 +165,8 @@ Result<std::optional<LogBase>> ServerDir::ReadBase() const {
   for (const Json& segment : MemberOf(*json, "first_segments")) {
     if (segment.is_number_unsigned()) base.first_segments.push_back(segment.get<uint64_t>());
   }
+  // Its checksum shows that this program wrote it.
+  if (json->contains("taken")) FieldsFromJson(json->at("taken"), base.taken);
   return std::optional(std::move(base));
 }
 
@@ -172,7 +174,8 @@ Status ServerDir::SetBase(const LogBase& base) const {
   return WriteChecked(path_ + "/base.json", {{"generation", base.generation.value()},
                                              {"step", base.step},
                                              {"folder", base.folder},
-                                             {"first_segments", base.first_segments}});
+                                             {"first_segments", base.first_segments},
+                                             {"taken", FieldsToJson(base.taken)}});
 }
 
 void ServerDir::RemoveLog() const {

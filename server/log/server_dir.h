@@ -15,6 +15,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "common/cluster/taken_parts.h"
 #include "common/config/job_config.h"
 
 namespace dt::server {
@@ -32,6 +33,7 @@ struct LogBase {
   Step step = 0;
   std::string folder;                    // The checkpoint's; empty: no rows, from `step` on.
   std::vector<uint64_t> first_segments;  // One for each executor.
+  std::optional<TakenParts> taken = {};  // See RowsToLoad.
 };
 
 class ServerDir {

@@ -62,7 +62,8 @@ class Begin : public ExecutorCommand {
     }
     const LogLocation::Base& base = *log_->base;
     if (!base.folder.empty()) {
-      DT_TRY_STATUS(LoadRows(base.folder, base.step, generation, shards, state.tier()));
+      DT_TRY_STATUS(
+          LoadRows({base.folder, base.step, generation, base.taken}, shards, state.tier()));
     } else if (base.step != 0) {
       shards.Reset(base.step, generation);
     }
@@ -111,23 +112,20 @@ class Save : public ExecutorCommand {
 
 class Load : public ExecutorCommand {
  public:
-  Load(std::string folder, Step step, Generation generation)
-      : folder_(std::move(folder)), step_(step), generation_(generation) {}
+  explicit Load(RowsToLoad rows) : rows_(std::move(rows)) {}
 
   std::optional<ExecutorAnswer> Work(TimePoint now, ExecutorState& state) override {
     if (state.shards() == nullptr) return {{Internal("load before the start of the job")}};
     state.RenewTier();
-    Status status = LoadRows(folder_, step_, generation_, *state.shards(), state.tier());
+    Status status = LoadRows(rows_, *state.shards(), state.tier());
     state.BeginAnew(now);
-    if (status.ok() && state.log() != nullptr) status = state.log()->Restart(generation_);
+    if (status.ok() && state.log() != nullptr) status = state.log()->Restart(rows_.generation);
     return ExecutorAnswer{.status = std::move(status), .first_segment = state.first_segment()};
   }
   bool replaces_rows() const override { return true; }
 
  private:
-  const std::string folder_;
-  const Step step_;
-  const Generation generation_;
+  const RowsToLoad rows_;
 };
 
 class Cut : public ExecutorCommand {
@@ -217,8 +215,8 @@ std::unique_ptr<ExecutorCommand> SaveCommand(Step step, CheckpointLocation locat
   return std::make_unique<Save>(step, std::move(location), timeout);
 }
 
-std::unique_ptr<ExecutorCommand> LoadCommand(std::string folder, Step step, Generation generation) {
-  return std::make_unique<Load>(std::move(folder), step, generation);
+std::unique_ptr<ExecutorCommand> LoadCommand(RowsToLoad rows) {
+  return std::make_unique<Load>(std::move(rows));
 }
 
 std::unique_ptr<ExecutorCommand> CutCommand(Step step) { return std::make_unique<Cut>(step); }

@@ -47,7 +47,7 @@ std::unique_ptr<ExecutorCommand> SaveCommand(Step step, CheckpointLocation locat
 // From now on the workers are those of this view.
 std::unique_ptr<ExecutorCommand> NewViewCommand(ViewNumber number, std::vector<ProcessId> workers);
 // Loads the rows of a checkpoint.
-std::unique_ptr<ExecutorCommand> LoadCommand(std::string folder, Step step, Generation generation);
+std::unique_ptr<ExecutorCommand> LoadCommand(RowsToLoad rows);
 // Removes from the log what came before the cut of the checkpoint of `step`, which is complete.
 std::unique_ptr<ExecutorCommand> CutCommand(Step step);
 // Reports the tables at the end of the job. Every step that is held as a whole counts as complete,

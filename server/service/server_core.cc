@@ -95,7 +95,8 @@ ShardSetOptions ServerCore::ShardsOf(const StartMessage& start, uint32_t executo
                          .self = options_.self,
                          .executor = executor,
                          .executors = options_.executors,
-                         .frames = options_.frames};
+                         .frames = options_.frames,
+                         .steps_before = start.steps_before};
   if (options_.job.train.asynchronous()) shards.staleness = options_.job.train.staleness;
   return shards;
 }
@@ -202,11 +203,13 @@ Status ServerCore::EndSaving(TimePoint now) {
 }
 
 Status ServerCore::Load(uint64_t order, const LoadOrder& load) {
-  AskAll([&](uint32_t) { return LoadCommand(load.folder, load.step, load.generation); },
-         [this, order, load](TimePoint, const Answers& answers) -> Status {
+  RowsToLoad rows{load.folder, load.step, load.generation};
+  if (load.begins) rows.taken = load.taken;
+  AskAll([&](uint32_t) { return LoadCommand(rows); },
+         [this, order, load, rows](TimePoint, const Answers& answers) -> Status {
            if (options_.keeper != nullptr) {
              DT_TRY_STATUS(options_.keeper->SetBase(
-                 {load.generation, load.step, load.folder, FirstSegments(answers)}));
+                 {load.generation, load.step, load.folder, FirstSegments(answers), rows.taken}));
            }
            LogInfo("server.loaded", {{"step", load.step}, {"generation", load.generation.value()}});
            Done(order, LoadDone{});

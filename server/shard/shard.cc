@@ -29,7 +29,9 @@ class Shard::Updater : public ShardUpdater {
 
   void Update(const UpdateInfo& info, std::span<const Contributions> pushes) override {
     Gather(pushes);
-    Apply(info);
+    UpdateInfo counted = info;
+    counted.step += context_.steps_before;
+    Apply(counted);
   }
 
   void RecordWorkers(ViewNumber view, std::span<const ProcessId> workers) override {
@@ -41,7 +43,7 @@ class Shard::Updater : public ShardUpdater {
 
   void MoveTime(Step now) override {
     for (EmbeddingTable& table : shard_.tables_) {
-      table.expiry().MoveClock(now);
+      table.expiry().MoveClock(context_.steps_before + now);
       table.RemoveExpired();
     }
   }
@@ -204,8 +206,8 @@ void Shard::SetWorkers(ViewNumber view, std::span<const ProcessId> workers, Shar
   clock_->SetWorkers(view, workers, updater);
 }
 
-void Shard::Reset(Step step, const ClockState& clock) {
-  for (EmbeddingTable& table : tables_) table.Clear(step);
+void Shard::Reset(Step updates, const ClockState& clock) {
+  for (EmbeddingTable& table : tables_) table.Clear(updates);
   clock_->Reset(clock).IgnoreError();  // It holds nothing that could be wrong.
   position_ = 0;
 }

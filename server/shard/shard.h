@@ -25,6 +25,7 @@ namespace dt::server {
 struct ShardContext {
   Residency* residency = nullptr;  // The disk below memory; null: there is none.
   RecordSink* sink = nullptr;      // Gets every record; null: nobody does.
+  Step steps_before = 0;           // See StartMessage: updates and rows count them, clocks do not.
   GradientSum sum = {};
   // Groups of the current pushes, in the order of summing.
   std::vector<const GroupView*> groups = {};
@@ -73,7 +74,7 @@ class Shard {
   // For asynchronous workers: the head makes them those of this view, unless they are already.
   void SetWorkers(ViewNumber view, std::span<const ProcessId> workers, ShardContext& context);
   // Forgets keys, rows, contributions and position.
-  void Reset(Step step, const ClockState& clock);
+  void Reset(Step updates, const ClockState& clock);
   // Ends the copying of a shard whose rows are here: the next record has the number `position` + 1.
   // Malformed: as ShardClock::Reset.
   Status Become(const ClockState& clock, Position position);

@@ -40,6 +40,7 @@ void ZeroPadding(const WireTable& wire, uint64_t rows, std::byte* end) {
 
 ShardSet::ShardSet(ShardSetOptions options)
     : options_(std::move(options)), time_step_(TimeStepOf(options_.tables)) {
+  context_.steps_before = options_.steps_before;
   for (const TableSpec& table : options_.tables)
     rows_.push_back(std::make_unique<TableRows>(table));
   for (const ShardId id :
@@ -337,7 +338,9 @@ Status ShardSet::CheckNothingLost(Step step) const {
 
 void ShardSet::Reset(Step clock, Generation generation) {
   log_end_.clear();
-  for (Shard& shard : shards_) shard.Reset(clock, ClockAt(clock));
+  for (Shard& shard : shards_) {
+    shard.Reset(options_.steps_before + clock, ClockAt(clock));
+  }
   removed_.clear();
   for (const auto& rows : rows_) rows->Clear();
   options_.view.generation = generation;

@@ -22,6 +22,7 @@ struct ShardSetOptions {
   uint32_t executor = 0, executors = 1;
   std::optional<Step> staleness = {};         // Set if workers are asynchronous.
   FramePool* frames = &FramePool::Private();  // Makes the answers of pulls; outlives the set.
+  Step steps_before = 0;                      // See StartMessage.
 };
 
 class ShardSet {
@@ -73,6 +74,7 @@ class ShardSet {
   // nothing waits to be applied.
   bool Reached(Step step) const { return asynchronous() ? Settled() : clock() >= step; }
   bool asynchronous() const { return options_.staleness.has_value(); }
+  Step steps_before() const { return options_.steps_before; }
   // Malformed if the step is so far ahead of the clock that no worker can be there.
   Status CheckStep(Step step) const;
   // The answer for all shards together. If it is kNotYet, so it is for later steps.

@@ -101,7 +101,7 @@ class TieredShards {
   }
   Status Load(const std::string& folder, Step step) {
     Attach();
-    return server::LoadRows(folder, step, Generation(1), shards_, tier_.get());
+    return server::LoadRows({folder, step, Generation(1)}, shards_, tier_.get());
   }
 
  private:

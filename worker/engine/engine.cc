@@ -184,10 +184,12 @@ Status Engine::FetchParameters() {
 Pass Engine::PassOf(size_t lane, const std::vector<Subgraph>& subgraphs, const Phases& phases,
                     const RunInfo& run) const {
   const Lane& of = *lanes_[lane];
+  RunInfo counted = run;
+  counted.steps_before = options_.steps_before;
   return {.subgraphs = &subgraphs,
           .phases = phases,
           .lane = lane,
-          .run = run,
+          .run = counted,
           .slice = of.slice ? of.at_hand.slice : kNoSlice,
           .sizes = of.bindings.sizes(),
           .extents = of.bindings.extents()};

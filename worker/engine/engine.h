@@ -49,6 +49,7 @@ class Engine {
     WorkerTables* tables = nullptr;      // Needed by plans that have tables on the worker.
     TeamLink* team = nullptr;            // Needed if there are other workers.
     Timeline* timeline = nullptr;        // Records each node in training.
+    Step steps_before = 0;               // See StartMessage.
     bool overlap = true;                 // False: one subgraph after the other.
     // False: the train thread communicates, while it waits for the end of a slice or step. Not for
     // teams of several workers.

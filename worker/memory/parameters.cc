@@ -8,11 +8,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "common/arrays/array_reader.h"
 #include "common/base/check.h"
 #include "common/base/hash.h"
 #include "common/base/text.h"
+#include "common/dense/dense_file.h"
 #include "common/graph/initial_values.h"
-#include "worker/memory/dense_file.h"
 
 namespace dt::worker {
 
@@ -29,12 +30,18 @@ Status Differs(const std::string& folder, std::string_view how) {
 // What a worker's arrays become, until all of it has been read.
 class Loaded {
  public:
-  Loaded(const std::vector<Parameters::Array>& arrays, const std::string& folder, bool with_state)
-      : arrays_(arrays), folder_(folder), with_state_(with_state), values_(arrays.size()) {
+  // `wanted` by array. `alone`: the files have these arrays, and no others.
+  Loaded(const std::vector<Parameters::Array>& arrays, const std::string& folder,
+         std::vector<bool> wanted, bool alone)
+      : arrays_(arrays),
+        folder_(folder),
+        wanted_(std::move(wanted)),
+        alone_(alone),
+        values_(arrays.size()) {
     for (size_t i = 0; i < arrays.size(); ++i) {
       by_name_[arrays[i].name] = i;
       missing_.push_back(arrays[i].values.size());
-      values_[i].resize(arrays[i].values.size());
+      if (wanted_[i]) values_[i].resize(arrays[i].values.size());
     }
   }
 
@@ -43,7 +50,7 @@ class Loaded {
     saved_.insert(std::string(part.name));
     if (found == by_name_.end()) return OkStatus();  // Reported at the end.
     const Parameters::Array& own = arrays_[found->second];
-    if (!with_state_ && own.optimizer_state) return OkStatus();
+    if (!wanted_[found->second]) return OkStatus();
     if (part.whole != own.whole) {
       return Differs(folder_, fmt::format("{} has shape {} there and {} here", own.name,
                                           TextOf(part.whole), TextOf(own.whole)));
@@ -60,19 +67,19 @@ class Loaded {
   }
 
   Status End() const {
-    if (with_state_ && saved_.size() != arrays_.size()) {
+    if (alone_ && saved_.size() != arrays_.size()) {
       return Differs(folder_,
                      fmt::format("it has {} dense arrays, not {}", saved_.size(), arrays_.size()));
     }
     for (const auto& [name, i] : by_name_) {
-      if (!Wanted(i) || saved_.contains(name)) continue;
-      if (!with_state_) return Differs(folder_, fmt::format("it has no {}", name));
+      if (!wanted_[i] || saved_.contains(name)) continue;
+      if (!alone_) return Differs(folder_, fmt::format("it has no {}", name));
       const auto other = std::ranges::find_if(
           saved_, [&](const std::string& saved) { return !by_name_.contains(saved); });
       return Differs(folder_, fmt::format("it has {} where this job has {}", *other, name));
     }
     for (size_t i = 0; i < arrays_.size(); ++i) {
-      if (!Wanted(i) || missing_[i] == 0) continue;
+      if (!wanted_[i] || missing_[i] == 0) continue;
       return WithWhere(DataLoss("the files of dense parameters lack {} elements of {}", missing_[i],
                                 arrays_[i].name),
                        folder_);
@@ -83,16 +90,15 @@ class Loaded {
   void Put(std::vector<Parameters::Array>& arrays) const {
     for (size_t i = 0; i < arrays.size(); ++i) {
       // Copied in place: kernels hold no pointer between steps, but views do.
-      if (Wanted(i)) std::ranges::copy(values_[i], arrays[i].values.begin());
+      if (wanted_[i]) std::ranges::copy(values_[i], arrays[i].values.begin());
     }
   }
 
  private:
-  bool Wanted(size_t i) const { return with_state_ || !arrays_[i].optimizer_state; }
-
   const std::vector<Parameters::Array>& arrays_;
   const std::string& folder_;
-  const bool with_state_;
+  const std::vector<bool> wanted_;
+  const bool alone_;
   std::map<std::string, size_t, std::less<>> by_name_;
   std::set<std::string> saved_;
   std::vector<size_t> missing_;  // By array: elements not read yet.
@@ -210,11 +216,42 @@ Result<CheckpointFile> Parameters::Save(const std::string& folder) const {
   return writer.Write(folder, rank());
 }
 
-Status Parameters::Load(const std::string& folder) { return Load(folder, true); }
-Status Parameters::LoadWithoutState(const std::string& folder) { return Load(folder, false); }
+Status Parameters::Load(const std::string& folder) { return Load(folder, Wanted::kAll); }
+Status Parameters::LoadWithoutState(const std::string& folder) {
+  return Load(folder, Wanted::kWithoutState);
+}
+Status Parameters::LoadParts(const std::string& folder, const TakenParts& parts) {
+  if (!parts.arrays.empty()) DT_TRY_STATUS(Load(folder, Wanted::kListed, parts.arrays));
+  return parts.of_file.empty() ? OkStatus() : LoadFile(parts.file, parts.of_file);
+}
 
-Status Parameters::Load(const std::string& folder, bool with_state) {
-  Loaded loaded(arrays_, folder, with_state);
+Status Parameters::LoadFile(const std::string& path, std::span<const std::string> names) {
+  DT_TRY(const ArrayReader file, ArrayReader::Open(path));
+  for (Array& own : arrays_) {
+    if (std::ranges::find(names, own.name) == names.end()) continue;
+    const ArrayReader::Array* const array = DenseArrayIn(file, own.name);
+    const bool fits = array != nullptr && std::ranges::equal(array->shape, own.whole);
+    if (!fits) return WithWhere(Invalid("it has no {} of this job's shape", own.name), path);
+    std::vector<float> whole(array->elements());
+    DT_TRY_STATUS(file.ReadFloats(*array, 0, whole));
+    CopyCommon({.name = own.name,
+                .whole = own.whole,
+                .box = {Shape(own.whole.size(), 0), own.whole},
+                .values = std::as_bytes(std::span(whole))},
+               {own.first, own.shape}, own.values);
+  }
+  return OkStatus();
+}
+
+Status Parameters::Load(const std::string& folder, Wanted wanted,
+                        std::span<const std::string> listed) {
+  std::vector<bool> these;
+  for (const Array& array : arrays_) {
+    const bool is_listed = std::ranges::find(listed, array.name) != listed.end();
+    these.push_back(wanted == Wanted::kListed ? is_listed
+                                              : wanted == Wanted::kAll || !array.optimizer_state);
+  }
+  Loaded loaded(arrays_, folder, std::move(these), wanted == Wanted::kAll);
   DT_TRY_STATUS(ReadDenseParts(folder, [&](const DensePart& part) { return loaded.Take(part); }));
   DT_TRY_STATUS(loaded.End());
   loaded.Put(arrays_);

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/base/status.h"
 #include "common/cluster/checkpoint_file.h"
+#include "common/cluster/taken_parts.h"
 #include "common/control/orders.h"
 #include "common/graph/graph.h"
 #include "common/layout/layout.h"
@@ -63,9 +65,14 @@ class Parameters {
   // Loads what predictions need: everything but optimizer state, which the files may have or lack.
   // Errors: as for Load.
   Status LoadWithoutState(const std::string& folder);
+  // Loads these parts of another job's checkpoint in `folder`, and of `parts.file`. Errors: as for
+  // Load; those of ArrayReader. After an error some values may have changed.
+  Status LoadParts(const std::string& folder, const TakenParts& parts);
 
  private:
-  Status Load(const std::string& folder, bool with_state);
+  enum class Wanted { kAll, kWithoutState, kListed };
+  Status Load(const std::string& folder, Wanted wanted, std::span<const std::string> listed = {});
+  Status LoadFile(const std::string& path, std::span<const std::string> names);
 
   void SetOwned(const ParameterSpec& spec, const Range& rows, const Graph& graph,
                 Array& array) const;

@@ -38,6 +38,7 @@ bool IsOnAccelerator(const Value& value) { return value.device == Device::kGpu; 
 Status TrainStack::Start(const StartMessage& start) {
   const TimelineSpan span(options_.trace.timeline(), kMakeReady, kNoStep);
   DT_TRY(Plan plan, PlanIn(start));
+  steps_before_ = start.steps_before;
   // Asynchronous workers have no values of their own.
   newcomer_ = !asynchronous() &&
               std::ranges::count(start.view.workers, options_.parts.link.welcome().id) == 0;
@@ -88,8 +89,8 @@ Status TrainStack::LeaveView(const View& next, Step complete) {
     client_->SetGeneration(next.generation);
   }
   if (trainer_ != nullptr) plan_ = engine_->plan();
-  if (trainer_ != nullptr && !asynchronous()) {
-    DT_TRY_STATUS(trainer_->Settle(complete));
+  if (trainer_ != nullptr) {
+    if (!asynchronous()) DT_TRY_STATUS(trainer_->Settle(complete));
     DT_TRY_STATUS(engine_->FetchParameters());
     values_ = std::move(engine_->parameters().arrays());
   }
@@ -197,13 +198,14 @@ Status TrainStack::OpenEngine(Plan plan) {
     accelerator = accelerator_.get();
   }
   if (tables_ == nullptr) {
-    DT_TRY(tables_, WorkerTables::Create(plan, job(), accelerator));
+    DT_TRY(tables_, WorkerTables::Create(plan, job(), steps_before_, accelerator));
   }
   const Engine::Options options{.pool = options_.pool,
                                 .accelerator = accelerator,
                                 .tables = tables_.get(),
                                 .team = asynchronous() ? nullptr : &*team_,
                                 .timeline = options_.trace.timeline(),
+                                .steps_before = steps_before_,
                                 .overlap = job().parallel.overlap,
                                 .comm_thread = own.more_threads};
   const bool all_on_servers = std::ranges::all_of(

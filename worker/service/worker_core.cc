@@ -224,7 +224,11 @@ class WorkerCore {
     return OkStatus();
   }
   Status Do(const LoadOrder& order, OrderDoneMessage& done) {
-    if (!options_.job.train.asynchronous()) {
+    if (order.begins) {
+      DT_TRY_STATUS(stack_.engine().FetchParameters());
+      DT_TRY_STATUS(stack_.engine().parameters().LoadParts(order.folder, order.taken));
+      DT_TRY_STATUS(stack_.tables().LoadParts(order.folder, order.taken));
+    } else if (!options_.job.train.asynchronous()) {
       DT_TRY_STATUS(stack_.engine().FetchParameters());
       Parameters& parameters = stack_.engine().parameters();
       DT_TRY_STATUS(options_.evaluates ? parameters.LoadWithoutState(order.folder)

@@ -6,10 +6,12 @@
 
 #include "common/base/folder.h"
 #include "common/base/hash.h"
+#include "common/rows/file_rows.h"
 #include "common/rows/row_keys.h"
 #include "common/rows/rows_reader.h"
 #include "common/storage/file_digest.h"
 #include "common/storage/rocksdb_rows.h"
+#include "ops/update/update.h"
 #include "worker/tables/worker_tables.h"
 
 namespace dt::worker {
@@ -125,6 +127,61 @@ Status WorkerTables::Load(const std::string& folder, Step step) {
       ids));
   for (const auto& table : tables_) DT_TRY_STATUS(table->FinishRestore());
   return OkStatus();
+}
+
+Status WorkerTables::LoadParts(const std::string& folder, const TakenParts& parts) {
+  if (tables_.empty()) return OkStatus();
+  RowsHeader header;
+  if (!folder.empty()) {
+    DT_TRY(header, ReadRowsHeader(folder));
+  }
+  for (const auto& table : tables_) {
+    table->Clear();
+    const TakenTable* const taken = parts.Find(table->config().id);
+    if (taken == nullptr) continue;
+    const Status loaded = taken->file.empty()
+                              ? LoadRowsOf(folder, header, *taken, *table)
+                              : WithWhere(LoadFileRows(*taken, *table), taken->file);
+    DT_TRY_STATUS(loaded);
+    DT_TRY_STATUS(table->FinishRestore());
+  }
+  return OkStatus();
+}
+
+TakenRows::Options WorkerTables::OptionsFor(const TakenTable& taken,
+                                            const WorkerTable& table) const {
+  const TableConfig& config = table.config();
+  return {.table = {config.id, config.dim, table.state(), config.name},
+          .initial_state = InitialState(config.optimizer),
+          .keep_state = taken.state && taken.file.empty(),
+          .steps_before = steps_before_};
+}
+
+Status WorkerTables::LoadRowsOf(const std::string& folder, const RowsHeader& header,
+                                const TakenTable& taken, WorkerTable& table) const {
+  const auto saved = std::ranges::find(header.tables, taken.id, &RowsHeader::Table::id);
+  if (saved == header.tables.end() || saved->dim != table.config().dim) {
+    return WithWhere(Internal("table {} is not there", table.config().name), folder);
+  }
+  TakenRows rows(OptionsFor(taken, table));
+  const auto take = [&](const SavedRow& row) -> Status {
+    DT_TRY(const std::span<const std::byte> record, rows.Take(*saved, row.record));
+    return table.Restore(row.key, record);
+  };
+  return ForEachRow(folder, take, std::span(&taken.id, 1));
+}
+
+Status WorkerTables::LoadFileRows(const TakenTable& taken, WorkerTable& table) const {
+  const TableConfig& config = table.config();
+  DT_TRY(const FileRows file, FileRows::Open(taken.file, config.name, config.dim));
+  TakenRows rows(OptionsFor(taken, table));
+  return file.ForEach(
+      [](Key) { return true; },
+      [&](Key key, std::span<const float> values) -> Status {
+        const Status restored = table.Restore(key, rows.Make(values, steps_before_));
+        return restored.code() == StatusCode::kDataLoss ? Malformed("{}", MessageOf(restored))
+                                                        : restored;
+      });
 }
 
 }  // namespace dt::worker

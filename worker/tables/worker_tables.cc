@@ -9,8 +9,10 @@
 namespace dt::worker {
 
 Result<std::unique_ptr<WorkerTables>> WorkerTables::Create(const Plan& plan, const JobConfig& job,
+                                                           Step steps_before,
                                                            Accelerator* accelerator) {
   auto tables = std::make_unique<WorkerTables>();
+  tables->steps_before_ = steps_before;
   const Graph& graph = plan.graph;
   const GraphIndex index(graph, TraitsOf);
   tables->views_.resize(graph.tables.size());
@@ -38,7 +40,7 @@ Result<std::unique_ptr<WorkerTables>> WorkerTables::Create(const Plan& plan, con
 Status WorkerTables::Bind(const LookupPlan& slice, LookupFor purpose) {
   for (size_t i = 0; i < tables_.size(); ++i) {
     const uint32_t t = use_of_[i];
-    DT_TRY_STATUS(tables_[i]->Bind(slice.tables[t], slice.batch.step, purpose));
+    DT_TRY_STATUS(tables_[i]->Bind(slice.tables[t], steps_before_ + slice.batch.step, purpose));
     views_[t] = tables_[i]->view();
   }
   return OkStatus();
@@ -48,7 +50,7 @@ Status WorkerTables::BindStep(uint32_t table, std::span<const Key> keys, Step st
   const auto at = std::ranges::find(use_of_, table);
   DT_CHECK(at != use_of_.end());
   WorkerTable& own = *tables_[static_cast<size_t>(at - use_of_.begin())];
-  DT_TRY_STATUS(own.BindStep(keys, step));
+  DT_TRY_STATUS(own.BindStep(keys, steps_before_ + step));
   views_[table] = own.view();
   return OkStatus();
 }

@@ -8,8 +8,10 @@
 
 #include "common/base/status.h"
 #include "common/cluster/checkpoint_file.h"
+#include "common/cluster/taken_parts.h"
 #include "common/config/job_config.h"
 #include "common/plan/plan.h"
+#include "common/rows/taken_rows.h"
 #include "worker/lookup/lookup_plan.h"
 #include "worker/tables/worker_table.h"
 
@@ -17,10 +19,11 @@ namespace dt::worker {
 
 class WorkerTables {
  public:
-  // `accelerator` outlives it; it may be null if no table of the plan is there. Errors: those of
+  // `steps_before`: see StartMessage; rows and their updates count these steps. `accelerator`
+  // outlives it; it may be null if no table of the plan is there. Errors: those of
   // WorkerTable::Create.
   static Result<std::unique_ptr<WorkerTables>> Create(const Plan& plan, const JobConfig& job,
-                                                      Accelerator* accelerator);
+                                                      Step steps_before, Accelerator* accelerator);
 
   // Calls WorkerTable::Bind of each table for one slice; views() is valid until the next call of
   // any method.
@@ -50,8 +53,17 @@ class WorkerTables {
   // DataLoss naming what is damaged; Invalid, if it has other tables. After an error only some rows
   // are there.
   Status Load(const std::string& folder, Step step);
+  // Replaces the rows by these parts of another job's checkpoint in `folder`, or of files. Errors:
+  // as for Load; those of FileRows.
+  Status LoadParts(const std::string& folder, const TakenParts& parts);
 
  private:
+  TakenRows::Options OptionsFor(const TakenTable& taken, const WorkerTable& table) const;
+  Status LoadRowsOf(const std::string& folder, const RowsHeader& header, const TakenTable& taken,
+                    WorkerTable& table) const;
+  Status LoadFileRows(const TakenTable& taken, WorkerTable& table) const;
+
+  Step steps_before_ = 0;
   std::vector<std::unique_ptr<WorkerTable>> tables_;
   std::vector<uint32_t> use_of_;  // By table: its index in the graph.
   std::vector<TableView> views_;  // By table of the graph.

@@ -24,6 +24,8 @@ inline constexpr KeySpec kModelKeys[] = {
      "Tables, graph and loss, or a template."},
     {"", "optimizer", kMap, kInside, "optimizer", 0, 0, "", "",
      "How dense parameters are updated; tables inherit from it."},
+    {"", "init", kMap, kInside, "init", 0, 0, "", "",
+     "First values that are another job's (docs/day-two.md)."},
     {"", "train", kMap, kInside, "train", 0, 0, "", "", "Batches, epochs, when to stop."},
     {"", "parallel", kMap, kInside, "parallel", 0, 0, "", "",
      "How operators are cut over devices."},
@@ -83,7 +85,7 @@ inline constexpr KeySpec kModelKeys[] = {
     {"table", "dim", kUint, kModel, "", 1, 4096, "required", "", "Values per row."},
     {"table", "init", kFree, kModel, "", 0, 0, "normal: 1.0e-4", "",
      "Value of a fresh row: zeros, or one of {constant: x}, {normal: stddev}, {uniform: half "
-     "width}."},
+     "width}. Beside it, or alone, {file: F}: a safetensors or npz file with rows to begin with."},
     {"table", "optimizer", kMap, kInside, "table.optimizer", 0, 0, "", "",
      "What differs from the job's optimizer."},
     {"table", "l2", kFloat, kTraining, "", 0, kAnyNumber, "0", "",

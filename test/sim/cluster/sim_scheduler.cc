@@ -38,8 +38,8 @@ Status SimScheduler::Open() {
 
 Status SimScheduler::BeginRun() {
   const JobConfig& job = options_.job;
-  DT_TRY(auto from, scheduler::CheckpointToResume(job, options_.resume ? "auto" : "never"));
-  DT_TRY(scheduler::StartPoint start, scheduler::StartOfRun(job, std::move(from)));
+  DT_TRY(scheduler::StartPoint start,
+         scheduler::StartOfRun(job, options_.resume ? "auto" : "never"));
   DT_TRY(checkpoints_, scheduler::CheckpointStore::Open(start.checkpoints));
   Generation& generation = options_.disk.generation;
   generation = Generation(generation.value() + 1);
@@ -77,7 +77,7 @@ void SimScheduler::BeginAgainIfNeeded() {
   ++beginnings_;
   const Duration age = job_->AgeAt(now);
   Result<scheduler::StartPoint> start =
-      scheduler::StartOfRun(options_.job, std::move(again->checkpoint));
+      scheduler::StartAgain(options_.job, std::move(again->checkpoint), again->record.begins_from);
   DT_CHECK(start.ok());
   Result<scheduler::CheckpointStore> opened = scheduler::CheckpointStore::Open(start->checkpoints);
   DT_CHECK(opened.ok());

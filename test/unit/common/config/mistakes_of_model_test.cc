@@ -28,7 +28,7 @@ constexpr Case kModelMistakes[] = {
      "14: model.tables.item.dim: found \"0\", expected a whole number (1 to 4096)"},
     {"UnknownInit", "dim: 16", "dim: 16, init: {gauss: 1}",
      "14: model.tables.item.init: found a map, expected zeros, or one of {constant: x}, {normal: "
-     "stddev}, {uniform: half width}"},
+     "stddev}, {uniform: half width}, {file: path}"},
     {"ClipOfTable", "l2: 0.05", "clip_norm: 1",
      "14: model.tables.item.clip_norm: unknown key; known here: dim, init, optimizer, l2, "
      "l2_scope, clip_row_norm, device, dtype, wire, memory, eval_default, rows, expected_rows, "

@@ -28,8 +28,8 @@ constexpr Mistake kMistakes[] = {
     {"MisspelledKey", "batch_size: 4096", "batchsize: 4096",
      "20: train.batchsize: unknown key; did you mean \"batch_size\"?"},
     {"InventedKey", "seed: 7", "verbosity_of_output: 7",
-     "2: verbosity_of_output: unknown key; known here: job, seed, data, model, optimizer, train, "
-     "parallel, cluster, checkpoint, observe, security"},
+     "2: verbosity_of_output: unknown key; known here: job, seed, data, model, optimizer, init, "
+     "train, parallel, cluster, checkpoint, observe, security"},
     {"LetterInNumber", "4096", "4O96",
      "20: train.batch_size: found \"4O96\", expected a whole number (1 to 16777216)"},
     {"NegativeCount", "epochs: 10", "epochs: -1",

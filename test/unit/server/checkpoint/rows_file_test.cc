@@ -1,6 +1,7 @@
 #include "server/checkpoint/rows_file.h"
 
 #include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/hash.h"
+#include "common/rows/row_record.h"
 #include "server/shard/checksum.h"
 #include "test/support/push_maker.h"
 #include "test/support/scratch_folder.h"
@@ -90,7 +92,7 @@ class RowsFile : public ::testing::Test {
   }
   Status LoadOne() {
     ShardSet set = MakeSet(8, test::AllShards(8));
-    return LoadRows(temp_.path(), kStep, kNext, set);
+    return LoadRows({temp_.path(), kStep, kNext}, set);
   }
 
   const test::ScratchFolder temp_;
@@ -105,7 +107,7 @@ TEST_F(RowsFile, AnyNumberOfServersAndShardsReadsTheSameRows) {
     std::vector<ShardSet> sets = SplitOver(shards, servers);
     for (ShardSet& set : sets) {
       Fill(set, 20);  // Loading must remove these rows.
-      const Status loaded = LoadRows(temp_.path(), kStep, kNext, set);
+      const Status loaded = LoadRows({temp_.path(), kStep, kNext}, set);
       ASSERT_TRUE(loaded.ok()) << loaded;
       EXPECT_EQ(set.clock(), kStep);
       Stamp stamp = test::kFirstStamp;
@@ -117,6 +119,47 @@ TEST_F(RowsFile, AnyNumberOfServersAndShardsReadsTheSameRows) {
   }
 }
 
+// Another job's rows, in any number of shards: records stay as they are.
+TEST_F(RowsFile, AnotherJobTakesTheTablesThatItWants) {
+  const auto want = Save();
+  const TakenParts item{.tables = {{kTables[0].id, true, ""}}};
+  for (const uint32_t shards : {8u, 16u}) {
+    ShardSetOptions options = test::SetOf(kTables, 1, shards, test::AllShards(shards));
+    options.steps_before = kStep;
+    std::vector<ShardSet> sets;
+    sets.emplace_back(std::move(options));
+    const Status loaded = LoadRows({temp_.path(), 0, kNext, item}, sets[0]);
+    ASSERT_TRUE(loaded.ok()) << loaded;
+    EXPECT_EQ(sets[0].clock(), 0u);
+    EXPECT_EQ(Sums(sets)[0], want[0]) << shards;
+    EXPECT_EQ(Sums(sets)[1][0], 0u) << "the user table is not taken";
+    for (const Shard& shard : sets[0].shards()) EXPECT_EQ(shard.position(), 0u);
+  }
+}
+
+TEST_F(RowsFile, WithoutItsStateARowIsAsIfItWereNew) {
+  Save();
+  std::vector<TableSpec> tables = kTables;
+  tables[0].optimizer.kind = OptimizerKind::kAdagrad;
+  tables[0].optimizer.initial_accumulator = 0.25f;
+  ShardSet set = MakeSet(8, test::AllShards(8), tables);
+  const TakenParts item{.tables = {{kTables[0].id, false, ""}}};
+  ASSERT_TRUE(LoadRows({temp_.path(), 0, kNext, item}, set).ok());
+  uint64_t rows = 0;
+  for (Shard& shard : set.shards()) {
+    for (const KeyRow& row : shard.table(0).SortedRows()) {
+      std::vector<std::byte> record(shard.table(0).record_bytes());
+      shard.table(0).CopyRecord(row, record);
+      float state = 0;
+      std::memcpy(&state, record.data() + 3 * sizeof(float), sizeof(state));
+      EXPECT_EQ(state, 0.25f);
+      EXPECT_EQ(LastPushOf(record), 0u);
+      ++rows;
+    }
+  }
+  EXPECT_EQ(rows, 500u);
+}
+
 // A log continues a checkpoint only with the same shards.
 TEST_F(RowsFile, ShardsGoOnFromTheirPositions) {
   test::TieredShards tiered(kTables, 8, test::AllShards(8), temp_ / "tier", 1 << 24);
@@ -124,8 +167,8 @@ TEST_F(RowsFile, ShardsGoOnFromTheirPositions) {
   for (Shard& shard : tiered.shards().shards()) shard.SetPosition(100 + shard.id().value());
   ASSERT_TRUE(tiered.Save(kStep, {temp_.path(), ProcessId(1), 0}).ok());
   ShardSet same = MakeSet(8, EveryOther(8, 1, 2)), other = MakeSet(16, test::AllShards(16));
-  ASSERT_TRUE(LoadRows(temp_.path(), kStep, kNext, same).ok());
-  ASSERT_TRUE(LoadRows(temp_.path(), kStep, kNext, other).ok());
+  ASSERT_TRUE(LoadRows({temp_.path(), kStep, kNext}, same).ok());
+  ASSERT_TRUE(LoadRows({temp_.path(), kStep, kNext}, other).ok());
   for (const Shard& shard : same.shards()) EXPECT_EQ(shard.position(), 100 + shard.id().value());
   for (const Shard& shard : other.shards()) EXPECT_EQ(shard.position(), 0u);
 }
@@ -189,7 +232,7 @@ TEST_F(RowsFile, FilesOfAnotherStepOrTwiceAreNoticed) {
   EXPECT_NE(ToText(LoadOne()).find("is in two files"), std::string::npos);
   std::filesystem::remove_all(temp_ / "server-99");
   ShardSet set = MakeSet(8, test::AllShards(8));
-  const Status other = LoadRows(temp_.path(), kStep + 1, kNext, set);
+  const Status other = LoadRows({temp_.path(), kStep + 1, kNext}, set);
   EXPECT_EQ(other.code(), StatusCode::kDataLoss);
   EXPECT_NE(ToText(other).find("step 7, not at 8"), std::string::npos) << other;
 }
@@ -211,7 +254,7 @@ TEST_F(RowsFile, TablesThatDifferAreNamed) {
     std::vector<TableSpec> tables = kTables;
     c.change(tables);
     ShardSet set = MakeSet(8, test::AllShards(8), tables);
-    const Status status = LoadRows(temp_.path(), kStep, kNext, set);
+    const Status status = LoadRows({temp_.path(), kStep, kNext}, set);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status;
     EXPECT_NE(ToText(status).find(c.want), std::string::npos) << status;
   }

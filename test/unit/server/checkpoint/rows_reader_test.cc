@@ -103,7 +103,7 @@ TEST_F(RowsReader, EveryRowOnceInOneOrder) {
 TEST_F(RowsReader, NothingComesBackInOtherShards) {
   Save(2);
   ShardSet set(test::SetOf(tables_, 1, 2 * kShards, test::AllShards(2 * kShards)));
-  ASSERT_TRUE(LoadRows(folder_.path(), 20, Generation(1), set).ok());
+  ASSERT_TRUE(LoadRows({folder_.path(), 20, Generation(1)}, set).ok());
   uint64_t items = 0;
   for (const Shard& shard : set.shards()) items += shard.table(0).rows();
   EXPECT_EQ(items, kKeys / 2);
@@ -112,7 +112,7 @@ TEST_F(RowsReader, NothingComesBackInOtherShards) {
   plain[0].life = plain[1].life = {};
   for (const uint32_t shards : {kShards, 2 * kShards}) {
     ShardSet other(test::SetOf(plain, 1, shards, test::AllShards(shards)));
-    ASSERT_TRUE(LoadRows(folder_.path(), 20, Generation(1), other).ok());
+    ASSERT_TRUE(LoadRows({folder_.path(), 20, Generation(1)}, other).ok());
     items = 0;
     for (const Shard& shard : other.shards()) items += shard.table(0).SortedRows().size();
     EXPECT_EQ(items, kKeys / 2);

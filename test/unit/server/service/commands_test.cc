@@ -81,14 +81,15 @@ class Commands : public ::testing::Test {
 
 TEST_F(Commands, BeforeTheJobBeginsThereIsNothingToSaveLoadOrReport) {
   EXPECT_EQ(Do(Save(0)).status.code(), StatusCode::kInternal);
-  EXPECT_EQ(Do(LoadCommand(folder_.path(), 0, Generation(1))).status.code(), StatusCode::kInternal);
+  EXPECT_EQ(Do(LoadCommand({folder_.path(), 0, Generation(1)})).status.code(),
+            StatusCode::kInternal);
   EXPECT_EQ(Do(ReportCommand()).status.code(), StatusCode::kInternal);
   EXPECT_TRUE(Do(CutCommand(1)).status.ok()) << "there is no log";
 }
 
 TEST_F(Commands, RequestsAreRefusedWhileRowsAreReplaced) {
   EXPECT_TRUE(Begin()->replaces_rows());
-  EXPECT_TRUE(LoadCommand("", 0, Generation(1))->replaces_rows());
+  EXPECT_TRUE(LoadCommand({"", 0, Generation(1)})->replaces_rows());
   EXPECT_FALSE(Save(0)->replaces_rows());
   EXPECT_FALSE(CutCommand(0)->replaces_rows());
   EXPECT_FALSE(ReportCommand()->replaces_rows());
@@ -100,7 +101,7 @@ TEST_F(Commands, WhatWasSavedAtAStepIsLoaded) {
   ASSERT_TRUE(Do(Save(1)).status.ok());
   Push(1);  // This push is not in the checkpoint.
   ASSERT_TRUE(Saved().ok());
-  ASSERT_TRUE(Do(LoadCommand(folder_ / "saved", 1, Generation(2))).status.ok());
+  ASSERT_TRUE(Do(LoadCommand({folder_ / "saved", 1, Generation(2)})).status.ok());
   EXPECT_EQ(state_.shards()->clock(), 1u);
   EXPECT_EQ(Value(2), -1);
 }
@@ -115,7 +116,7 @@ TEST_F(Commands, AnExecutorWithoutShardsSavesLoadsAndReports) {
     ASSERT_TRUE(all.Save(step, {folder, ProcessId(2), 0}).ok());
     ASSERT_TRUE(Do(SaveCommand(step, {folder, ProcessId(1), 0}, seconds(5))).status.ok());
     ASSERT_TRUE(Saved().ok());
-    const ExecutorAnswer loaded = Do(LoadCommand(folder, step, Generation(2)));
+    const ExecutorAnswer loaded = Do(LoadCommand({folder, step, Generation(2)}));
     ASSERT_TRUE(loaded.status.ok()) << loaded.status;
   }
   const ExecutorAnswer report = Do(ReportCommand());

@@ -206,7 +206,7 @@ void ExpectTablesMatch(const Graph& graph, const WorkerTables& tables, const Las
 void ExpectStepsMatch(std::vector<NodeConfig> nodes, Device on = Device::kPs) {
   TaskPool pool(2);
   const JobConfig job = TestJob(std::move(nodes), on);
-  const auto own_tables = WorkerTables::Create(MatchPlan(job), job, nullptr).value();
+  const auto own_tables = WorkerTables::Create(MatchPlan(job), job, 0, nullptr).value();
   const auto engine = *Engine::Create(MatchPlan(job), {.pool = pool, .tables = own_tables.get()});
   const Plan& plan = engine->plan();
   std::vector<uint32_t> tables(plan.graph.tables.size());

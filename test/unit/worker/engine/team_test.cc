@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "common/base/pause.h"
+#include "common/dense/dense_file.h"
 #include "test/unit/worker/engine/team_ranks.h"
-#include "worker/memory/dense_file.h"
 
 namespace dt::worker {
 namespace {

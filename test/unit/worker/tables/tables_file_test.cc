@@ -55,7 +55,7 @@ class TablesFile : public ::testing::Test {
     return plan;
   }
   std::unique_ptr<WorkerTables> Tables() const {
-    return WorkerTables::Create(PlanOf(), job_, nullptr).value();
+    return WorkerTables::Create(PlanOf(), job_, 0, nullptr).value();
   }
   test::TieredShards Servers(const std::string& name) const {
     std::vector<server::TableSpec> specs;

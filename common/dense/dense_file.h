@@ -15,11 +15,12 @@
 #include <string_view>
 #include <vector>
 
+#include "common/arrays/array_reader.h"
 #include "common/base/status.h"
 #include "common/cluster/checkpoint_file.h"
 #include "common/graph/graph.h"
 
-namespace dt::worker {
+namespace dt {
 
 // Positions [first, first + length) of each dimension of an array.
 struct DenseBox {
@@ -75,6 +76,10 @@ class DenseWriter {
 Status ReadDenseParts(const std::string& folder,
                       const std::function<Status(const DensePart&)>& take);
 
+// The array of a safetensors or npz file with a dense parameter's values: "NAME" or, as
+// `dovetail export` writes it, "dense.NAME"; null if there is none.
+const ArrayReader::Array* DenseArrayIn(const ArrayReader& file, const std::string& name);
+
 struct DenseArray {
   std::string name;
   Shape shape;
@@ -83,4 +88,4 @@ struct DenseArray {
 // Whole arrays, in the order of names. Errors: those of ReadDenseParts.
 Result<std::vector<DenseArray>> ReadDenseArrays(const std::string& folder);
 
-}  // namespace dt::worker
+}  // namespace dt

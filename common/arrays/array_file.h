@@ -15,7 +15,7 @@
 
 #include "common/base/status.h"
 
-namespace dt::cli {
+namespace dt {
 
 enum class ArrayFormat { kSafetensors, kNpz };
 
@@ -61,4 +61,4 @@ class ArrayFile {
   virtual Status Finish() = 0;
 };
 
-}  // namespace dt::cli
+}  // namespace dt

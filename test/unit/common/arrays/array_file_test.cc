@@ -1,6 +1,6 @@
 // Goal: other programs can read the files that ArrayFile writes. Method: an independent reader of
 // each format, written from the format's specification; numpy reads the npz file in test/e2e.
-#include "cli/export/array_file.h"
+#include "common/arrays/array_file.h"
 
 #include <cstring>
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 #include "test/support/scratch_folder.h"
 
-namespace dt::cli {
+namespace dt {
 namespace {
 
 using Arrays = std::map<std::string, std::string>;  // Maps names to data.
@@ -140,4 +140,4 @@ TEST(ArrayFile, NothingIsLeftOfWhatWasNotFinished) {
 }
 
 }  // namespace
-}  // namespace dt::cli
+}  // namespace dt

@@ -1,4 +1,4 @@
-#include "worker/memory/dense_file.h"
+#include "common/dense/dense_file.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include "common/base/hash.h"
 #include "common/storage/files.h"
 
-namespace dt::worker {
+namespace dt {
 namespace {
 
 constexpr std::string_view kMagic = "DTDENSE2";
@@ -178,6 +178,11 @@ Status ReadDenseParts(const std::string& folder,
   return OkStatus();
 }
 
+const ArrayReader::Array* DenseArrayIn(const ArrayReader& file, const std::string& name) {
+  const ArrayReader::Array* const exported = file.Find("dense." + name);
+  return exported != nullptr ? exported : file.Find(name);
+}
+
 Result<std::vector<DenseArray>> ReadDenseArrays(const std::string& folder) {
   std::map<std::string, DenseArray, std::less<>> arrays;
   std::map<std::string, size_t, std::less<>> found;
@@ -206,4 +211,4 @@ Result<std::vector<DenseArray>> ReadDenseArrays(const std::string& folder) {
   return sorted;
 }
 
-}  // namespace dt::worker
+}  // namespace dt

@@ -1,11 +1,11 @@
-#include "cli/export/array_file.h"
+#include "common/arrays/array_file.h"
 
 #include <zlib.h>
 
 #include "common/base/check.h"
 #include "common/storage/files.h"
 
-namespace dt::cli {
+namespace dt {
 namespace {
 
 constexpr size_t kBufferBytes = 256 << 10;  // For each array.
@@ -102,4 +102,4 @@ Result<std::unique_ptr<ArrayFile>> ArrayFile::Create(const std::string& path, Ar
   return std::unique_ptr<ArrayFile>(std::move(file));
 }
 
-}  // namespace dt::cli
+}  // namespace dt

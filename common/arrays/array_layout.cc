@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/export/array_file.h"
+#include "common/arrays/array_file.h"
 #include "common/base/check.h"
 
-namespace dt::cli {
+namespace dt {
 namespace {
 
 // Builds a sequence of little-endian fields.
@@ -170,4 +170,4 @@ std::string NpzEnd(std::span<const ArraySpec> arrays, const ArrayLayout& layout,
   return end.Take();
 }
 
-}  // namespace dt::cli
+}  // namespace dt
