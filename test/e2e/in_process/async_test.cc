@@ -11,12 +11,12 @@ namespace {
 using test::CheckpointsOf;
 using test::ExpectCompleted;
 using test::JobRun;
+using test::JobShape;
 using test::RunJob;
-using test::Shape;
 
 TEST(AsyncTest, WorkersApartTrainEverySampleOnceAndLearn) {
-  for (const Shape& shape :
-       {Shape{2, 2, 1, "2"}, Shape{1, 3, 1, "unbounded"}, Shape{1, 1, 1, "1"}}) {
+  for (const JobShape& shape :
+       {JobShape{2, 2, 1, "2"}, JobShape{1, 3, 1, "unbounded"}, JobShape{1, 1, 1, "1"}}) {
     SCOPED_TRACE(fmt::format("{} workers, staleness {}", shape.workers, shape.staleness));
     const test::TempFolder folder;
     const TimePoint begun = SystemClock().Now();
@@ -39,10 +39,10 @@ TEST(AsyncTest, WorkersApartTrainEverySampleOnceAndLearn) {
 
 TEST(AsyncTest, ACheckpointHoldsTheDenseParametersToo) {
   const test::TempFolder folder;
-  const Shape shape{2, 2, 1, "4"};
+  const JobShape shape{2, 2, 1, "4"};
   const JobRun trained = RunJob(folder, "saved", shape);
   ExpectCompleted(trained);
-  Shape other = shape;
+  JobShape other = shape;
   other.servers = 1;
   other.workers = 1;
   const std::string last = folder.path() + "/" + CheckpointsOf(folder, "saved").back();
@@ -56,7 +56,7 @@ TEST(AsyncTest, ACheckpointHoldsTheDenseParametersToo) {
 
 TEST(AsyncTest, AJobGoesOnFromItsCheckpoint) {
   const test::TempFolder folder;
-  Shape shape{1, 2, 1, "3"};
+  JobShape shape{1, 2, 1, "3"};
   shape.epochs = 2;
   const JobRun first = RunJob(folder, "goes_on", shape);
   ExpectCompleted(first);

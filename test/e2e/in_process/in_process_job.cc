@@ -14,7 +14,7 @@
 namespace dt::test {
 namespace {
 
-Result<JobConfig> JobIn(const TempFolder& folder, const std::string& name, const Shape& shape) {
+Result<JobConfig> JobIn(const TempFolder& folder, const std::string& name, const JobShape& shape) {
   const std::string file = WriteTinyJob(folder, {.job = name,
                                                  .rows = shape.rows,
                                                  .epochs = shape.epochs,
@@ -35,7 +35,7 @@ Result<JobConfig> JobIn(const TempFolder& folder, const std::string& name, const
 
 }  // namespace
 
-JobRun RunJob(const TempFolder& folder, const std::string& name, const Shape& shape,
+JobRun RunJob(const TempFolder& folder, const std::string& name, const JobShape& shape,
               const RunOptions& options) {
   JobRun run;
   const Result<JobConfig> job = JobIn(folder, name, shape);

@@ -16,7 +16,7 @@
 
 namespace dt::test {
 
-struct Shape {
+struct JobShape {
   uint32_t servers = 1, workers = 1, slices = 1;
   std::string staleness = "0";
   uint32_t rows = TinyJobOptions().rows, epochs = 3, batch_size = 256;
@@ -44,7 +44,7 @@ struct RunOptions {
 };
 
 // Jobs of the same name in the same folder share their checkpoints.
-JobRun RunJob(const TempFolder& folder, const std::string& name, const Shape& shape,
+JobRun RunJob(const TempFolder& folder, const std::string& name, const JobShape& shape,
               const RunOptions& options = {});
 void ExpectCompleted(const JobRun& run);
 

@@ -17,9 +17,9 @@ namespace {
 
 using test::ExpectCompleted;
 using test::JobRun;
+using test::JobShape;
 using test::RunJob;
 using test::RunOptions;
-using test::Shape;
 
 // Checksums and row counts that are equal if and only if the parameters are.
 std::map<std::string, std::string> Checksums(const JobResult& result) {
@@ -48,7 +48,8 @@ TEST(InProcessTest, EqualSlicesGiveEqualParametersForAnyNumberOfProcesses) {
   const test::TempFolder folder;
   const JobRun one = RunJob(folder, "one", {.servers = 1, .workers = 1, .slices = 2});
   ExpectCompleted(one);
-  for (const Shape& shape : {Shape{1, 2, 2}, Shape{2, 1, 2}, Shape{2, 2, 2}, Shape{1, 3, 2}}) {
+  for (const JobShape& shape :
+       {JobShape{1, 2, 2}, JobShape{2, 1, 2}, JobShape{2, 2, 2}, JobShape{1, 3, 2}}) {
     const std::string name = fmt::format("s{}w{}", shape.servers, shape.workers);
     const JobRun other = RunJob(folder, name, shape);
     ExpectCompleted(other);
@@ -62,17 +63,17 @@ TEST(InProcessTest, EqualSlicesGiveEqualParametersForAnyNumberOfProcesses) {
 // where tables and nodes were placed.
 TEST(InProcessTest, PlacementsGiveEqualParametersAlsoWhenResumedUnderAnother) {
   const test::TempFolder folder;
-  const Shape cpu = {.workers = 2, .slices = 2};
+  const JobShape cpu = {.workers = 2, .slices = 2};
   const JobRun one = RunJob(folder, "cpu", cpu);
   ExpectCompleted(one);
   for (const char* match : {"hidden*", "*.grad*", "*"}) {
-    Shape shape = cpu;
+    JobShape shape = cpu;
     shape.more = fmt::format("parallel: {{place: [{{match: \"{}\", device: gpu}}]}}\n", match);
     const JobRun other = RunJob(folder, "gpu", shape);
     ExpectCompleted(other);
     EXPECT_EQ(Checksums(other.result), Checksums(one.result)) << match;
     EXPECT_EQ(other.result.valid->at(0).auc, one.result.valid->at(0).auc) << match;
-    Shape first = shape;
+    JobShape first = shape;
     first.epochs = 1;
     ExpectCompleted(RunJob(folder, "both", first));
     const JobRun resumed = RunJob(folder, "both", cpu, {.resume = "auto"});
@@ -84,7 +85,7 @@ TEST(InProcessTest, PlacementsGiveEqualParametersAlsoWhenResumedUnderAnother) {
 // DLRM on an accelerator fast enough to be used: the planner itself chooses to use both devices.
 TEST(InProcessTest, AnAutomaticPlacementGivesEqualParameters) {
   const test::TempFolder folder;
-  Shape shape = {.workers = 2, .slices = 2};
+  JobShape shape = {.workers = 2, .slices = 2};
   shape.set = {
       "model.graph=[{name: e, op: lookup, table: deep, inputs: [features]}, "
       "{name: first, op: linear, table: wide, inputs: [features]}, "
@@ -112,7 +113,7 @@ TEST(InProcessTest, AnAutomaticPlacementGivesEqualParameters) {
 }
 
 // Places the tables "deep" and "wide" on these devices.
-Shape TablesOn(const char* deep, const char* wide, uint32_t epochs = 3) {
+JobShape TablesOn(const char* deep, const char* wide, uint32_t epochs = 3) {
   return {.epochs = epochs,
           .set = {fmt::format("model.tables.deep.device={}", deep),
                   fmt::format("model.tables.wide.device={}", wide)}};
@@ -174,7 +175,7 @@ TEST(InProcessTest, TablesOnWorkersAreTheSameOnAllOfThem) {
   for (const char* wide_rule : {"adagrad", "sgd"}) {
     const std::string rule =
         fmt::format("model.tables.wide.optimizer={{name: {}, lr: 0.05}}", wide_rule);
-    Shape shape{.slices = 4, .epochs = 1, .set = {rule}};
+    JobShape shape{.slices = 4, .epochs = 1, .set = {rule}};
     const JobRun one = RunJob(folder, "ps", shape);
     ExpectCompleted(one);
     const std::pair<const char*, const char*> places[] = {
@@ -199,7 +200,7 @@ TEST(InProcessTest, AWorkerWithoutASliceHasTheSameTables) {
   const JobRun one = RunJob(folder, "ps", {.epochs = 1});
   ExpectCompleted(one);
   for (const char* device : {"cpu", "gpu"}) {
-    Shape shape = TablesOn(device, device, 1);
+    JobShape shape = TablesOn(device, device, 1);
     shape.workers = 2;
     ExpectSame(RunJob(folder, device, shape), one);
     shape.more = "parallel: {place: [{match: \"*\", device: gpu}]}\n";
@@ -209,19 +210,19 @@ TEST(InProcessTest, AWorkerWithoutASliceHasTheSameTables) {
 
 TEST(InProcessTest, TablesOnWorkersAreSavedOnceAndResumedByAnyNumber) {
   const test::TempFolder folder;
-  Shape shape = {.slices = 2};
+  JobShape shape = {.slices = 2};
   const JobRun one = RunJob(folder, "ps", shape);
   ExpectCompleted(one);
   const std::pair<const char*, uint32_t> others[] = {{"cpu", 1}, {"gpu", 2}, {"cpu", 3}, {"ps", 2}};
   for (const auto& [device, workers] : others) {
     SCOPED_TRACE(fmt::format("resumed by {} workers on {}", workers, device));
-    Shape first = TablesOn("cpu", "gpu", 1);
+    JobShape first = TablesOn("cpu", "gpu", 1);
     first.slices = first.workers = 2;
     ExpectCompleted(RunJob(folder, "moved", first));
     const std::string saved = folder.path() + "/runs/moved/checkpoints/step-000000000012";
     EXPECT_TRUE(std::filesystem::exists(saved + "/worker-0/rows-0"));
     EXPECT_FALSE(std::filesystem::exists(saved + "/worker-1"));
-    Shape resumed = TablesOn(device, device);
+    JobShape resumed = TablesOn(device, device);
     resumed.slices = 2;
     resumed.workers = workers;
     ExpectSame(RunJob(folder, "moved", resumed, {.resume = "auto"}), one);
@@ -230,7 +231,7 @@ TEST(InProcessTest, TablesOnWorkersAreSavedOnceAndResumedByAnyNumber) {
 
 TEST(InProcessTest, KeysBeyondTheRowsOfATableEndTheJob) {
   const test::TempFolder folder;
-  Shape shape = TablesOn("cpu", "ps", 1);
+  JobShape shape = TablesOn("cpu", "ps", 1);
   shape.set.emplace_back("model.tables.deep.rows=5160");
   ExpectCompleted(RunJob(folder, "enough", shape));
   shape.set.back() = "model.tables.deep.rows=5150";
@@ -243,7 +244,7 @@ TEST(InProcessTest, KeysBeyondTheRowsOfATableEndTheJob) {
 // All types of loss at once; two of them are computed over the items of the slice.
 TEST(InProcessTest, SeveralLossesGiveEqualParametersForAnyNumberOfWorkers) {
   const test::TempFolder folder;
-  Shape shape = {.servers = 1, .workers = 1, .slices = 2};
+  JobShape shape = {.servers = 1, .workers = 1, .slices = 2};
   shape.loss =
       "[{type: binary_cross_entropy, input: logit, label: label, name: click},"
       " {type: mse, input: third, label: label, name: value, weight: 0.5},"
@@ -279,7 +280,7 @@ TEST(InProcessTest, SeveralLossesGiveEqualParametersForAnyNumberOfWorkers) {
 // Rows are sent to experts by their values, so matrix sizes differ from slice to slice.
 TEST(InProcessTest, ExpertsGiveEqualParametersForAnyNumberOfWorkersAndPlacement) {
   const test::TempFolder folder;
-  Shape shape = {.workers = 1, .slices = 4};
+  JobShape shape = {.workers = 1, .slices = 4};
   shape.set = {
       "model.graph=[{name: e, op: lookup, table: deep, inputs: [features]}, "
       "{name: first, op: linear, table: wide, inputs: [features]}, "
@@ -332,16 +333,16 @@ TEST(InProcessTest, OneThingAfterTheOtherGivesEqualParameters) {
 // once.
 TEST(InProcessTest, CardsLearnWhatProcessorsDoAndAreLeftAndTakenUp) {
   const test::TempFolder folder;
-  const Shape cpu = {.workers = 2, .slices = 4, .epochs = 2};
+  const JobShape cpu = {.workers = 2, .slices = 4, .epochs = 2};
   const JobRun one = RunJob(folder, "cpu", cpu);
   ExpectCompleted(one);
   const auto first_card = test::OpenCardOnHost(0), second_card = test::OpenCardOnHost(2);
   const RunOptions on_cards = {.accelerators = {first_card.get(), second_card.get()}};
-  Shape all = cpu;
+  JobShape all = cpu;
   all.more = "parallel: {place: [{match: \"*\", device: gpu}]}\n";
   for (const bool begins_on_card : {true, false}) {
     const std::string name = begins_on_card ? "left" : "taken_up";
-    Shape first = begins_on_card ? all : cpu;
+    JobShape first = begins_on_card ? all : cpu;
     first.epochs = 1;
     ExpectCompleted(RunJob(folder, name, first, begins_on_card ? on_cards : RunOptions()));
     RunOptions resume = begins_on_card ? RunOptions() : on_cards;
@@ -362,7 +363,7 @@ TEST(InProcessTest, ATableOnACardLearnsWhatItDoesOnAServer) {
     const JobRun server = RunJob(folder, "server", {.slices = slices, .epochs = 1});
     ExpectCompleted(server);
     const auto card = test::OpenCardOnHost(4), other = test::OpenCardOnHost(4);
-    Shape shape = TablesOn("gpu", "gpu", 1);
+    JobShape shape = TablesOn("gpu", "gpu", 1);
     shape.workers = workers;
     shape.slices = slices;
     const JobRun run = RunJob(folder, "card", shape, {.accelerators = {card.get(), other.get()}});
@@ -385,7 +386,7 @@ TEST(InProcessTest, TwoRunsAreEqualAndAnotherNumberOfSlicesIsNot) {
 // ------------------------------------------------------------ schedules of the learning rate
 
 // There are 12 steps in an epoch and 36 in all.
-Shape Scheduled(std::vector<std::string> set, uint32_t servers = 1, uint32_t workers = 1) {
+JobShape Scheduled(std::vector<std::string> set, uint32_t servers = 1, uint32_t workers = 1) {
   return {.servers = servers, .workers = workers, .slices = 2, .set = std::move(set)};
 }
 
@@ -446,7 +447,7 @@ TEST(InProcessTest, AScheduleScalesDenseParametersAndTablesThatDoNotOptOut) {
 TEST(InProcessTest, WorkersApartFollowTheScheduleToo) {
   const test::TempFolder folder;
   for (const char* staleness : {"2", "unbounded"}) {
-    Shape shape =
+    JobShape shape =
         Scheduled({"optimizer.schedule={type: cosine, warmup: 5}", "train.max_steps=30"}, 1, 2);
     shape.slices = 1;
     shape.staleness = staleness;

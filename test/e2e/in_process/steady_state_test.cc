@@ -89,7 +89,7 @@ constexpr const char* kManyOperators = R"([
 
 std::vector<Allocation> AllocationsOf(const Asked& asked) {
   const test::TempFolder folder;
-  test::Shape shape;
+  test::JobShape shape;
   shape.slices = asked.slices;
   shape.set = {fmt::format("model.tables.deep.device={}", asked.deep),
                fmt::format("train.math={}", asked.math)};

@@ -17,8 +17,8 @@ namespace {
 
 using nlohmann::json;
 using test::ExpectCompleted;
+using test::JobShape;
 using test::RunJob;
-using test::Shape;
 using ::testing::HasSubstr;
 using Steps = std::set<uint64_t>;
 
@@ -116,7 +116,7 @@ TEST(TraceTest, WorkersThatRunApartAreTracedToo) {
 
 TEST(TraceTest, StepsBeyondTheEndAreCutThere) {
   const test::TempFolder folder;
-  const Shape shape{.epochs = 1, .more = "observe: {http: off, trace: 10-5000}"};
+  const JobShape shape{.epochs = 1, .more = "observe: {http: off, trace: 10-5000}"};
   ExpectCompleted(RunJob(folder, "end", shape));
   const std::vector<std::string> traces = TracesOf(folder, "end");
   ASSERT_EQ(traces.size(), 1);
@@ -134,7 +134,7 @@ TEST(TraceTest, FilesOfAnEarlierRunAreNotTakenForThisOnes) {
     folder.Write(trace + file, "{}");
   }
   folder.Write(trace + "/notes.txt", "mine");
-  const Shape shape{.epochs = 1, .more = "observe: {http: off, trace: 5000-5009}"};
+  const JobShape shape{.epochs = 1, .more = "observe: {http: off, trace: 5000-5009}"};
   ::testing::internal::CaptureStderr();
   ExpectCompleted(RunJob(folder, "short", shape));
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("worker.trace_empty"));
