@@ -239,7 +239,7 @@ TEST(Data, KeysStayAsTheyWereCheckedWhateverTheirSenderDoes) {
 }
 
 TEST(Data, AnotherWireVersionIsNamed) {
-  Frames frames = Encode(CompleteRequest{kStamp, 77});
+  Frames frames = Encode(SomePull());
   const std::string before = HexText(frames[0]);
   // The version is the last word of this number.
   for (size_t i = frames[0].size() / 4 * 4 - 4; i > 0; i -= 4) {
