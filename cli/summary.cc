@@ -15,9 +15,7 @@ void PrintMetrics(const char* split, const std::optional<LossMetrics>& metrics) 
     if (of.samples == 0) continue;
     std::string line = split;
     if (metrics->size() > 1) line += " " + of.loss;
-    if (of.auc.has_value()) line += fmt::format(" AUC {:.5f},", *of.auc);
-    if (of.accuracy.has_value()) line += fmt::format(" accuracy {:.5f},", *of.accuracy);
-    Print("{} logloss {:.5f}\n", line, of.logloss.value_or(0.0));
+    Print("{} {}\n", line, DetailsOf(of));
   }
 }
 

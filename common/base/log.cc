@@ -35,7 +35,8 @@ std::string Dump(const Json& json) {
 }
 
 // One event as JSON, without the opening brace and the comma, which are in the logger's pattern.
-std::string JsonLine(std::string_view event, const std::string& role, LogFields fields) {
+std::string JsonLine(std::string_view event, const std::string& role,
+                     std::span<const LogField> fields) {
   Json line = {{"event", event}};
   if (!role.empty()) line["role"] = role;
   for (const LogField& f : fields) {
@@ -48,7 +49,8 @@ std::string JsonLine(std::string_view event, const std::string& role, LogFields 
   return Dump(line).substr(1);
 }
 
-std::string TextLine(std::string_view event, const std::string& role, LogFields fields) {
+std::string TextLine(std::string_view event, const std::string& role,
+                     std::span<const LogField> fields) {
   std::string line(event);
   if (!role.empty()) line += fmt::format(" role={}", role);
   for (const LogField& f : fields) {
@@ -59,7 +61,8 @@ std::string TextLine(std::string_view event, const std::string& role, LogFields 
   return line;
 }
 
-void Write(spdlog::level::level_enum level, std::string_view event, LogFields fields) {
+void Write(spdlog::level::level_enum level, std::string_view event,
+           std::span<const LogField> fields) {
   LogState& state = State();
   if (!state.logger->should_log(level)) return;
   MutexLock lock(state.mutex);
@@ -119,21 +122,24 @@ void SetLogProcess(std::string_view role, uint32_t id) {
 }
 
 void LogDebug(std::string_view event, LogFields fields) {
-  Write(spdlog::level::debug, event, fields);
+  Write(spdlog::level::debug, event, {fields.begin(), fields.size()});
 }
 void LogInfo(std::string_view event, LogFields fields) {
+  Write(spdlog::level::info, event, {fields.begin(), fields.size()});
+}
+void LogInfo(std::string_view event, std::span<const LogField> fields) {
   Write(spdlog::level::info, event, fields);
 }
 void LogWarn(std::string_view event, LogFields fields) {
-  Write(spdlog::level::warn, event, fields);
+  Write(spdlog::level::warn, event, {fields.begin(), fields.size()});
 }
 void LogError(std::string_view event, LogFields fields) {
-  Write(spdlog::level::err, event, fields);
+  Write(spdlog::level::err, event, {fields.begin(), fields.size()});
 }
 void LogEnd(std::string_view event, LogFields fields) {
   LogState& state = State();
   if (state.logger->level() == spdlog::level::off) state.logger->set_level(spdlog::level::err);
-  Write(spdlog::level::err, event, fields);
+  Write(spdlog::level::err, event, {fields.begin(), fields.size()});
 }
 
 }  // namespace dt

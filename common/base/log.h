@@ -6,6 +6,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -47,6 +48,7 @@ double Rounded(double value, int digits);
 
 void LogDebug(std::string_view event, LogFields fields = {});
 void LogInfo(std::string_view event, LogFields fields = {});
+void LogInfo(std::string_view event, std::span<const LogField> fields);
 void LogWarn(std::string_view event, LogFields fields = {});
 void LogError(std::string_view event, LogFields fields = {});
 // Writes the error that ends a process which logs JSON, even at LogLevel::kOff.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/fields.h"
+#include "common/base/ids.h"
 
 namespace dt {
 
@@ -23,8 +24,12 @@ struct LossScores {
   std::vector<EvaluatePart> parts;
   std::vector<float> scores;    // Logits of this worker's samples, ascending.
   std::vector<uint8_t> labels;  // 0 or 1, in the order of `scores`.
-  DT_FIELDS(parts, scores, labels)
-  bool IsSound() const { return scores.size() == labels.size(); }
+  // The samples' groups, in the same order; empty for a loss without a group column.
+  std::vector<Key> groups;
+  DT_FIELDS(parts, scores, labels, groups)
+  bool IsSound() const {
+    return scores.size() == labels.size() && (groups.empty() || groups.size() == scores.size());
+  }
 };
 struct EvaluateDone {
   std::vector<LossScores> losses;  // In the order of the job's losses.

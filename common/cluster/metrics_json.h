@@ -15,12 +15,16 @@ nlohmann::ordered_json OrNull(const std::optional<T>& value) {
   return value.has_value() ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
+// AUC, logloss and calibration are always there; the other metrics, if they have a value.
 inline nlohmann::ordered_json MetricsJson(const Metrics& metrics) {
   nlohmann::ordered_json json = {{"auc", OrNull(metrics.auc)},
                                  {"logloss", OrNull(metrics.logloss)},
                                  {"calibration", OrNull(metrics.calibration)}};
   if (!metrics.auc_exact) json["auc_exact"] = false;
-  if (metrics.accuracy.has_value()) json["accuracy"] = *metrics.accuracy;
+  for (const MetricInfo& metric : AllMetrics()) {
+    const std::optional<double> value = metrics.*metric.value;
+    if (value.has_value()) json[metric.name] = *value;
+  }
   return json;
 }
 

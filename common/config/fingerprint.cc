@@ -179,6 +179,8 @@ constexpr Fact<LossConfig> kLossFacts[] = {
     {"loss", "input", Member<&LossConfig::input>},
     {"loss", "label", Member<&LossConfig::label>},
     {"loss", "weight", Member<&LossConfig::weight>},
+    {"loss", "group", Member<&LossConfig::group>},
+    {"loss", "top_k", Member<&LossConfig::top_k>},
     {"loss", "item", OfItems<&LossConfig::item>},
     {"loss", "item_id", OfItems<&LossConfig::item_id>},
     {"loss", "log_q", OfItems<&LossConfig::log_q>},

@@ -65,14 +65,15 @@ struct LossConfig {
   // Names its metrics and the column of predict; default: the label's name, or the loss's type.
   std::string name;
   float weight = 1.0f;
+  // A column of one key, by which metrics group the samples; empty: no group.
+  std::string group;
+  uint32_t top_k = 10;  // See common/metrics/ranking.h.
   // The next four members are for in_batch_softmax only.
   std::string item;     // The node of the item vectors.
   std::string item_id;  // Column of keys; empty: all samples have different items.
   std::string log_q;    // Node or float column; empty: no correction.
   float temperature = 1.0f;
 
-  // The loss chooses among classes or items, so evaluations report its accuracy.
-  bool ranks() const { return type == "softmax_cross_entropy" || type == "in_batch_softmax"; }
   SourceMark mark;
 };
 

@@ -198,6 +198,22 @@ void ReadItems(const MapReader& in, const Names& names, LossConfig& loss) {
   }
 }
 
+// Reads the keys of metrics over groups of samples.
+void ReadGroup(const MapReader& in, const Names& names, LossConfig& loss) {
+  in.Read("group", loss.group);
+  in.Read("top_k", loss.top_k);
+  if (!in.Has("group")) {
+    if (in.Has("top_k")) in.Report("top_k", "is for a loss with `group` only");
+    return;
+  }
+  if (loss.type != "binary_cross_entropy") {
+    in.Report("group", "is for type: binary_cross_entropy only");
+  } else if (names.columns_known && !Names::Contains(names.features, loss.group)) {
+    in.Report("group", fmt::format("\"{}\" is no feature column{}", loss.group,
+                                   DidYouMean(loss.group, names.features)));
+  }
+}
+
 void ReadLoss(const MapReader& in, const Names& names, ModelConfig& model) {
   LossConfig loss;
   in.Read("type", loss.type);
@@ -211,6 +227,7 @@ void ReadLoss(const MapReader& in, const Names& names, ModelConfig& model) {
   loss.mark = in.mark();
   CheckLossNode(in, "input", names);
   ReadItems(in, names, loss);
+  ReadGroup(in, names, loss);
   if (has_label && names.columns_known && !Names::Contains(names.labels, loss.label)) {
     in.Report("label", fmt::format("\"{}\" is no column with role label{}", loss.label,
                                    DidYouMean(loss.label, names.labels)));

@@ -6,6 +6,7 @@
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"
 #include "common/config/reader/values.h"
+#include "common/metrics/metrics.h"
 
 namespace dt {
 namespace {
@@ -260,20 +261,15 @@ void ReadRun(const MapReader& root, JobConfig& job) {
 
 namespace {
 
-// The metrics that an evaluation reports for a loss.
-std::vector<std::string_view> MetricsOf(const LossConfig& loss) {
-  if (loss.type == "binary_cross_entropy") return {"auc", "logloss"};
-  if (loss.type == "mse") return {"logloss"};
-  return {"logloss", "accuracy"};
-}
-
-// "valid.auc", or with several losses "valid.<loss>.auc".
+// The metrics by which an evaluation may be judged: "valid.auc", or with several losses
+// "valid.<loss>.auc".
 std::vector<std::string> MetricNames(const std::vector<LossConfig>& losses) {
   std::vector<std::string> names;
   for (const LossConfig& loss : losses) {
     const std::string of = losses.size() == 1 ? "" : loss.name + ".";
-    for (const std::string_view metric : MetricsOf(loss)) {
-      names.push_back(fmt::format("valid.{}{}", of, metric));
+    for (const MetricInfo& metric : AllMetrics()) {
+      if (!metric.decides() || !metric.IsOf(loss.type, !loss.group.empty())) continue;
+      names.push_back(fmt::format("valid.{}{}", of, metric.name));
     }
   }
   return names;

@@ -146,8 +146,10 @@ struct LossSpec {
   ValueIndex label = kNone;  // A kLabel input; kNone: in_batch_softmax without labels.
   ValueIndex loss = kNone;   // [1]: this slice's share of the mean over the step's samples.
   uint32_t label_column = kNone;
+  // A column of one key, by which metrics group the samples; kNone: they do not.
+  uint32_t group_column = kNone;
   float weight = 1;  // Factor in the sum of losses.
-  DT_FIELDS(name, type, output, label, loss, label_column, weight)
+  DT_FIELDS(name, type, output, label, loss, label_column, group_column, weight)
   friend bool operator==(const LossSpec&, const LossSpec&) = default;
 };
 

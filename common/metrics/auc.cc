@@ -5,30 +5,66 @@
 #include <queue>
 #include <vector>
 
+#include "common/metrics/pair_counter.h"
+
 namespace dt {
 namespace {
 
 constexpr size_t kBins = 1 << 20;
 
-// Counts pairs of a positive and a negative sample. Add is called for groups of equal scores, in
-// ascending order.
-class PairCounter {
+// Sums the average precision.
+class PrecisionSum {
  public:
+  // The numbers of all samples and of the positive ones.
+  PrecisionSum(uint64_t samples, uint64_t positives)
+      : positives_(positives), above_(samples), positives_above_(positives) {}
+
+  // Adds samples of one score. REQUIRES: scores ascend from call to call.
   void Add(uint64_t negatives, uint64_t positives) {
-    won_twice_ += static_cast<unsigned __int128>(positives) * (2 * negatives_ + negatives);
-    negatives_ += negatives;
-    positives_ += positives;
+    // Without a positive sample the recall gains nothing.
+    if (positives > 0) {
+      sum_ += static_cast<double>(positives) * static_cast<double>(positives_above_) /
+              static_cast<double>(above_);
+    }
+    above_ -= negatives + positives;
+    positives_above_ -= positives;
   }
   std::optional<double> Value() const {
-    if (negatives_ == 0 || positives_ == 0) return std::nullopt;
-    const double pairs = static_cast<double>(negatives_) * static_cast<double>(positives_);
-    return static_cast<double>(won_twice_) / 2.0 / pairs;
+    if (positives_ == 0) return std::nullopt;
+    return sum_ / static_cast<double>(positives_);
   }
 
  private:
-  // Twice the number of pairs that the positive sample wins, plus the number of ties.
-  unsigned __int128 won_twice_ = 0;
-  uint64_t negatives_ = 0, positives_ = 0;
+  uint64_t positives_;
+  // Samples with a score that has not been added.
+  uint64_t above_, positives_above_;
+  double sum_ = 0;
+};
+
+// Both areas at once.
+class Areas {
+ public:
+  explicit Areas(std::span<const ScoreRun> runs) : precision_(PrecisionOf(runs)) {}
+
+  // Adds samples of one score, or of one bin. REQUIRES: they ascend from call to call.
+  void Add(uint64_t negatives, uint64_t positives) {
+    pairs_.Add(negatives, positives);
+    precision_.Add(negatives, positives);
+  }
+  Auc Value(bool exact) const { return {pairs_.Value(), precision_.Value(), exact}; }
+
+ private:
+  static PrecisionSum PrecisionOf(std::span<const ScoreRun> runs) {
+    uint64_t samples = 0, positives = 0;
+    for (const ScoreRun& run : runs) {
+      samples += run.labels.size();
+      positives += static_cast<uint64_t>(std::ranges::count(run.labels, uint8_t{1}));
+    }
+    return {samples, positives};
+  }
+
+  PairCounter pairs_;
+  PrecisionSum precision_;
 };
 
 struct Head {
@@ -56,14 +92,14 @@ size_t BinOf(float score) {
 
 }  // namespace
 
-std::optional<double> ExactAuc(std::span<const ScoreRun> runs) {
+Auc ExactAuc(std::span<const ScoreRun> runs) {
   std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
   std::vector<size_t> next(runs.size(), 0);
   const auto push_head = [&](size_t run) {
     if (next[run] < runs[run].scores.size()) heads.push({runs[run].scores[next[run]], run});
   };
   for (size_t run = 0; run < runs.size(); ++run) push_head(run);
-  PairCounter counter;
+  Areas areas(runs);
   while (!heads.empty()) {
     const float score = heads.top().score;
     uint64_t counts[2] = {0, 0};
@@ -75,20 +111,20 @@ std::optional<double> ExactAuc(std::span<const ScoreRun> runs) {
       for (; at < scores.size() && scores[at] == score; ++at) ++counts[labels[at]];
       push_head(run);
     }
-    counter.Add(counts[0], counts[1]);
+    areas.Add(counts[0], counts[1]);
   }
-  return counter.Value();
+  return areas.Value(true);
 }
 
-std::optional<double> BinnedAuc(std::span<const ScoreRun> runs) {
+Auc BinnedAuc(std::span<const ScoreRun> runs) {
   std::vector<uint64_t> counts(2 * kBins, 0);
   for (const ScoreRun& run : runs) {
     for (size_t i = 0; i < run.scores.size(); ++i)
       ++counts[2 * BinOf(run.scores[i]) + run.labels[i]];
   }
-  PairCounter counter;
-  for (size_t bin = 0; bin < kBins; ++bin) counter.Add(counts[2 * bin], counts[2 * bin + 1]);
-  return counter.Value();
+  Areas areas(runs);
+  for (size_t bin = 0; bin < kBins; ++bin) areas.Add(counts[2 * bin], counts[2 * bin + 1]);
+  return areas.Value(false);
 }
 
 Result<Auc> MergedAuc(std::span<const ScoreRun> runs) {
@@ -97,8 +133,7 @@ Result<Auc> MergedAuc(std::span<const ScoreRun> runs) {
     DT_TRY_STATUS(CheckRun(run));
     samples += run.scores.size();
   }
-  if (samples <= kExactAucSamplesMax) return Auc{ExactAuc(runs), true};
-  return Auc{BinnedAuc(runs), false};
+  return samples <= kExactAucSamplesMax ? ExactAuc(runs) : BinnedAuc(runs);
 }
 
 }  // namespace dt

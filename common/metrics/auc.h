@@ -1,6 +1,10 @@
-// The area under the ROC curve over samples of several processes: the probability that a positive
-// sample scores higher than a negative one, where ties count half. It is computed in integers, so
-// it does not depend on how the samples are distributed. Pure functions.
+// The areas under two curves over samples of several processes. The area under the ROC curve is the
+// probability that a positive sample scores higher than a negative one, where ties count half; it
+// is computed in integers. The area under the precision-recall curve is the average precision: the
+// sum, over the distinct scores as thresholds, of the precision times the gain in recall
+// (scikit-learn's average_precision_score; nothing is interpolated). Its terms are added in
+// ascending order of scores, so neither area depends on how the samples are distributed. Pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +23,7 @@ struct ScoreRun {
 
 struct Auc {
   std::optional<double> value;  // Nothing unless both classes occur.
+  std::optional<double> pr;     // Nothing without a positive sample.
   // False: computed from 2^20 bins of equal width in probability.
   bool exact = true;
 };
@@ -29,7 +34,7 @@ inline constexpr uint64_t kExactAucSamplesMax = 64ull << 20;
 // a label other than 0 and 1.
 Result<Auc> MergedAuc(std::span<const ScoreRun> runs);
 // The two methods, for any number of samples below 2^32. REQUIRES: runs are valid as for MergedAuc.
-std::optional<double> ExactAuc(std::span<const ScoreRun> runs);
-std::optional<double> BinnedAuc(std::span<const ScoreRun> runs);
+Auc ExactAuc(std::span<const ScoreRun> runs);
+Auc BinnedAuc(std::span<const ScoreRun> runs);
 
 }  // namespace dt

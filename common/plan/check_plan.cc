@@ -83,8 +83,16 @@ class PlanChecker {
       if (loss.label != kNone && loss.label_column >= plan_.columns.size()) {
         return Bad("loss \"{}\" has no label", loss.name);
       }
+      if (loss.group_column != kNone && !IsOneKey(loss.group_column)) {
+        return Bad("loss \"{}\" groups by what is no column of one key", loss.name);
+      }
     }
     return OkStatus();
+  }
+
+  bool IsOneKey(uint32_t column) const {
+    if (column >= plan_.columns.size()) return false;
+    return plan_.columns[column].is_keys() && plan_.columns[column].length == 1;
   }
 
   Status Keys(const InputSpec& input) const {

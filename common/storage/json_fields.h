@@ -2,7 +2,8 @@
 // becomes an object with one member for each. An absent optional is null, a map is an array of
 // pairs, and a variant includes the index of its alternative. Enumerations and ids are numbers.
 //
-// Reading throws the exceptions of nlohmann's JSON if a member is missing or has another type.
+// Reading throws the exceptions of nlohmann's JSON if a member is missing or has another type; only
+// an optional may be missing, and is then absent: earlier versions did not write every one.
 // Numbers of enumerations are not checked, so the JSON must have been written by this program.
 #pragma once
 
@@ -94,8 +95,12 @@ void AlternativeFromJson(const Json& json, std::variant<T...>& value) {
 template <class T>
 void FieldsFromJson(const Json& json, T& value) {
   if constexpr (HasFields<T>) {
-    ForEachField(
-        value, [&](const std::string& name, auto& field) { FieldsFromJson(json.at(name), field); });
+    ForEachField(value, [&]<class Field>(const std::string& name, Field& field) {
+      if constexpr (kIsOptional<Field>) {
+        if (!json.contains(name)) return field.reset();
+      }
+      FieldsFromJson(json.at(name), field);
+    });
   } else if constexpr (IsId<T>) {
     value = T(json.get<typename T::rep>());
   } else if constexpr (std::is_enum_v<T>) {

@@ -79,15 +79,10 @@ void AddProgress(const JobStatus& s, MetricsText& text) {
 }
 
 void AddEvaluation(const LossMetrics& valid, MetricsText& text) {
-  using Field = std::optional<double> Metrics::*;
-  const std::tuple<const char*, const char*, Field> fields[] = {
-      {"valid_auc", "Area under the ROC curve in the last evaluation.", &Metrics::auc},
-      {"valid_logloss", "Mean of a loss in the last evaluation.", &Metrics::logloss},
-      {"valid_accuracy", "Share of samples classified right in the last evaluation.",
-       &Metrics::accuracy}};
-  for (const auto& [name, help, field] : fields) {
-    text.Gauge(name, help);
-    for (const Metrics& of : valid) text.Line(Label("loss", of.loss), of.*field);
+  for (const MetricInfo& metric : AllMetrics()) {
+    text.Gauge(fmt::format("valid_{}", metric.name),
+               fmt::format("In the last evaluation: {}.", metric.meaning));
+    for (const Metrics& of : valid) text.Line(Label("loss", of.loss), of.*metric.value);
   }
 }
 

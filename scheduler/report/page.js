@@ -62,6 +62,18 @@ function lossesOf(job) {
 const metricsOf = (metrics, loss, losses) => (losses.length > 1 ? metrics?.[loss] : metrics) || {};
 const titled = (loss, losses, what) => losses.length > 1 ? `${loss}: ${what}` : what;
 
+// What is shown of an evaluation besides the loss: the key in its metrics, the title, and the unit of its chart.
+const METRICS = [
+  { key: 'auc', title: 'AUC', unit: 'area under the ROC curve' },
+  { key: 'accuracy', title: 'accuracy', unit: 'share of samples' },
+  { key: 'pr_auc', title: 'PR AUC', unit: 'average precision' },
+  { key: 'rmse', title: 'RMSE', unit: 'root of the mean squared error' },
+  { key: 'gauc', title: 'GAUC', unit: 'mean AUC of groups' },
+  { key: 'ndcg', title: 'NDCG', unit: 'mean of groups' },
+  { key: 'recall', title: 'recall', unit: 'mean of groups' },
+  { key: 'hit_rate', title: 'hit rate', unit: 'share of groups' },
+  { key: 'mrr', title: 'MRR', unit: 'mean of groups' }];
+
 function showState(job) {
   const live = !job.status;
   const state = job.status || job.outcome?.status || job.phase;
@@ -128,11 +140,10 @@ function tilesOf(job, losses) {
     // A job that did not get to its end has only its evaluations.
     const v = isNumber(ended.logloss) ? ended : metricsOf(last?.valid, loss, losses);
     const best = i === 0 ? job.best_possible : null;  // Generated data has one label.
+    const of = (split, values) => Object.fromEntries(METRICS.map(m => [`${split} ${m.title}`, metric(values[m.key])]));
     return [losses.length > 1 ? loss : '', {
-      'test AUC': metric(t.auc), 'best possible AUC': metric(best?.auc),
-      'test accuracy': metric(t.accuracy), 'test loss': metric(t.logloss),
-      'validation AUC': metric(v.auc), 'validation accuracy': metric(v.accuracy),
-      'validation loss': metric(v.logloss), 'training loss': metric(its.logloss) }];
+      ...of('test', t), 'best possible AUC': metric(best?.auc), 'test loss': metric(t.logloss),
+      ...of('validation', v), 'validation loss': metric(v.logloss), 'training loss': metric(its.logloss) }];
   });
   const whole = {
     'samples/s': number(job.samples_per_second),
@@ -155,14 +166,13 @@ function chartsOf(job, losses) {
     const valid = h => metricsOf(h.valid, loss, losses);
     const losing = curve.length ? alongCurve(p => p.loss[loss])
       : alongEpochs(h => metricsOf(h.train, loss, losses).logloss);
-    const of = (what, unit, key) => ({ title: titled(loss, losses, what), unit, format: metric,
-      series: [{ ...validation, points: alongEpochs(h => valid(h)[key]) }] });
+    const of = m => ({ title: titled(loss, losses, m.title), unit: m.unit, format: metric,
+      series: [{ ...validation, points: alongEpochs(h => valid(h)[m.key]) }] });
     return [
       { title: titled(loss, losses, 'loss'), unit: 'mean loss per sample', format: metric, mayBeLog: true,
         series: [{ ...training, dots: !curve.length, points: losing },
           { ...validation, points: alongEpochs(h => valid(h).logloss) }] },
-      of('AUC', 'area under the ROC curve', 'auc'),
-      of('accuracy', 'share of samples', 'accuracy')];
+      ...METRICS.map(of)];
   });
   const one = { name: '', color: 'var(--third)' };
   charts.push(
@@ -197,8 +207,7 @@ function showEvaluations(job, losses, inOrder) {
     const group = several ? loss : '';
     return [{ group, name: 'training loss', of: of('train', 'logloss') },
       { group, name: 'validation loss', of: of('valid', 'logloss') },
-      { group, name: 'AUC', of: of('valid', 'auc') },
-      { group, name: 'accuracy', of: of('valid', 'accuracy') },
+      ...METRICS.map(m => ({ group, name: m.title, of: of('valid', m.key) })),
       { group, name: 'calibration', of: of('valid', 'calibration') }];
   });
   table('evaluations', [

@@ -6,24 +6,50 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/metrics/auc.h"
+#include "common/metrics/ranking.h"
 
 namespace dt::scheduler {
 namespace {
 
-// `scored`: the scores of one loss, one entry for each worker.
-Result<Metrics> Merged(const LossConfig& loss_config, std::span<const LossScores* const> scored) {
-  std::vector<EvaluatePart> parts;
+using Scored = std::span<const LossScores* const>;  // Of one loss, one entry for each worker.
+
+// Sets the metrics that depend on the order of scores.
+Status AddRanking(const LossConfig& config, Scored scored, Metrics& metrics) {
   std::vector<ScoreRun> runs;
+  std::vector<GroupedRun> grouped;
+  for (const LossScores* its : scored) {
+    runs.push_back({its->scores, its->labels});
+    grouped.push_back({runs.back(), its->groups});
+    if (!config.group.empty() && its->groups.size() != its->scores.size()) {
+      return Malformed("{} scores of an evaluation in groups, {} of them with a group",
+                       its->scores.size(), its->groups.size());
+    }
+  }
+  DT_TRY(const Auc auc, MergedAuc(runs));
+  metrics.auc = auc.value;
+  metrics.pr_auc = auc.pr;
+  metrics.auc_exact = auc.exact;
+  if (config.group.empty()) return OkStatus();
+  const GroupMetrics groups = MergedGroupMetrics(grouped, config.top_k);
+  metrics.gauc = groups.gauc;
+  metrics.ndcg = groups.ndcg;
+  metrics.recall = groups.recall;
+  metrics.hit_rate = groups.hit_rate;
+  metrics.mrr = groups.mrr;
+  return OkStatus();
+}
+
+Result<Metrics> Merged(const LossConfig& config, Scored scored) {
+  std::vector<EvaluatePart> parts;
   uint64_t scores = 0;
   for (const LossScores* its : scored) {
     parts.insert(parts.end(), its->parts.begin(), its->parts.end());
-    runs.push_back({its->scores, its->labels});
     scores += its->scores.size();
   }
   std::sort(parts.begin(), parts.end(),
             [](const EvaluatePart& a, const EvaluatePart& b) { return a.batch < b.batch; });
   Metrics metrics;
-  metrics.loss = loss_config.name;
+  metrics.loss = config.name;
   double loss = 0, labels = 0, predictions = 0;
   uint64_t hits = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -41,11 +67,13 @@ Result<Metrics> Merged(const LossConfig& loss_config, std::span<const LossScores
   if (metrics.samples == 0) return metrics;
   const auto samples = static_cast<double>(metrics.samples);
   metrics.logloss = loss / samples;
+  metrics.rmse = std::sqrt(loss / samples);
+  metrics.accuracy = static_cast<double>(hits) / samples;
   if (labels > 0) metrics.calibration = predictions / labels;
-  if (loss_config.ranks()) metrics.accuracy = static_cast<double>(hits) / samples;
-  DT_TRY(const Auc auc, MergedAuc(runs));
-  metrics.auc = auc.value;
-  metrics.auc_exact = auc.exact;
+  DT_TRY_STATUS(AddRanking(config, scored, metrics));
+  for (const MetricInfo& metric : AllMetrics()) {
+    if (!metric.IsOf(config.type, !config.group.empty())) (metrics.*metric.value).reset();
+  }
   return metrics;
 }
 
@@ -93,11 +121,14 @@ Result<LossMetrics> MergeEvaluation(const std::map<ProcessId, EvaluateDone>& out
 
 void LogEvaluation(const EvaluateOrder& order, const LossMetrics& metrics) {
   for (const Metrics& of : metrics) {
-    LogInfo("job.evaluated", {{"split", order.split == SplitKind::kTest ? "test" : "valid"},
-                              {"step", order.step},
-                              {"loss", of.loss},
-                              {"auc", Rounded(of.auc.value_or(0), 6)},
-                              {"logloss", Rounded(of.logloss.value_or(0), 6)}});
+    std::vector<LogField> fields = {{"split", order.split == SplitKind::kTest ? "test" : "valid"},
+                                    {"step", order.step},
+                                    {"loss", of.loss}};
+    for (const MetricInfo& metric : AllMetrics()) {
+      const std::optional<double> value = of.*metric.value;
+      if (value.has_value()) fields.emplace_back(metric.name, Rounded(*value, 6));
+    }
+    LogInfo("job.evaluated", fields);
   }
 }
 

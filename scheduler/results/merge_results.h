@@ -26,8 +26,9 @@ bool Fits(const TrainDone& done, const TrainOrder& order, size_t losses);
 Trained MergeTraining(const std::map<ProcessId, TrainDone>& reports, const TrainingKind& kind);
 
 // The result does not depend on how batches were divided among workers: sums run in batch order,
-// and the AUC is computed from counts. Errors: Malformed, if a batch is missing or is there twice,
-// or if the numbers of scores and samples differ.
+// and metrics of ranking are computed from all scores in order (auc.h, ranking.h). Errors:
+// Malformed, if a batch is missing or is there twice, or if the numbers of scores, groups and
+// samples differ.
 Result<LossMetrics> MergeEvaluation(const std::map<ProcessId, EvaluateDone>& outcomes,
                                     std::span<const LossConfig> losses);
 

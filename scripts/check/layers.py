@@ -14,7 +14,7 @@ LAYERS = [
     (r"common/base/", r"common/base/"),
     (r"common/specs/", r"common/(base|specs)/"),
     (r"common/config/reader/", r"common/(base|config/reader|specs)/"),
-    (r"common/config/", r"common/(base|config|graph|specs)/"),
+    (r"common/config/", r"common/(base|config|graph|metrics|specs)/"),
     (r"common/", r"common/"),
     (r"ops/.*op_spec|ops/op_list", r"common/(base|config|device|graph|layout|specs)/|ops/"),
     (r"ops/", r"common/(base|config|device|graph|layout|runtime|metrics|specs)/|ops/"),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "common/base/check.h"
 #include "common/base/text.h"
@@ -72,6 +74,16 @@ std::span<const float> OutputOf(std::span<const float> outputs, size_t samples, 
   return outputs.subspan(i * width, width);
 }
 
+// Sorts `scored`, and `groups` in the same way unless it is empty.
+void SortTogether(std::vector<uint64_t>& scored, std::vector<Key>& groups) {
+  if (groups.empty()) return std::ranges::sort(scored), void();
+  std::vector<std::pair<uint64_t, Key>> pairs;
+  pairs.reserve(scored.size());
+  for (size_t i = 0; i < scored.size(); ++i) pairs.emplace_back(scored[i], groups[i]);
+  std::ranges::sort(pairs);
+  for (size_t i = 0; i < pairs.size(); ++i) std::tie(scored[i], groups[i]) = pairs[i];
+}
+
 }  // namespace
 
 Result<Scorer> Scorer::Open(const Graph& graph, const std::string& predictions,
@@ -104,6 +116,8 @@ Status Scorer::AddLoss(size_t l, uint64_t number, const Batch& batch,
       labelled ? std::span<const float>(batch.columns[loss.label_column].floats)
                : std::span<const float>();
   const SampleRange own = batch.own();
+  const bool grouped = loss.group_column != kNone;
+  DT_CHECK(!grouped || batch.columns[loss.group_column].keys.size() == own.size());
   DT_CHECK(own.size() == 0 || outputs.size() % own.size() == 0);
   DT_CHECK(!labelled || labels.size() == batch.samples);
   EvaluatePart part{.batch = number};
@@ -123,6 +137,7 @@ Status Scorer::AddLoss(size_t l, uint64_t number, const Batch& batch,
     if (Predicts(loss)) part.label_sum += double{label}, part.prediction_sum += scored.prediction;
     if (!IsBinary(loss)) continue;
     scored_[l].push_back(uint64_t{SortBits(output[0])} << 1 | (label != 0.0f ? 1 : 0));
+    if (grouped) groups_[l].push_back(batch.columns[loss.group_column].keys[i]);
   }
   done_.losses[l].parts.push_back(part);
   return OkStatus();
@@ -148,13 +163,14 @@ Result<EvaluateDone> Scorer::Finish() {
   if (file_ != nullptr) DT_TRY_STATUS(file_->Finish());
   for (size_t l = 0; l < scored_.size(); ++l) {
     LossScores& done = done_.losses[l];
-    std::ranges::sort(scored_[l]);
+    SortTogether(scored_[l], groups_[l]);
     done.scores.reserve(scored_[l].size());
     done.labels.reserve(scored_[l].size());
     for (const uint64_t scored : scored_[l]) {
       done.scores.push_back(FromSortBits(static_cast<uint32_t>(scored >> 1)));
       done.labels.push_back(static_cast<uint8_t>(scored & 1));
     }
+    done.groups = std::move(groups_[l]);
   }
   return std::move(done_);
 }

@@ -29,7 +29,8 @@ class Scorer {
   Result<EvaluateDone> Finish();
 
  private:
-  explicit Scorer(const Graph& graph) : graph_(&graph), scored_(graph.losses.size()) {
+  explicit Scorer(const Graph& graph)
+      : graph_(&graph), scored_(graph.losses.size()), groups_(graph.losses.size()) {
     done_.losses.resize(graph.losses.size());
   }
   Status AddLoss(size_t loss, uint64_t number, const Batch& batch, std::span<const float> outputs);
@@ -42,6 +43,7 @@ class Scorer {
   EvaluateDone done_;
   // By loss with an AUC: the score, as bits that sort like it, and the label as the lowest bit.
   std::vector<std::vector<uint64_t>> scored_;
+  std::vector<std::vector<Key>> groups_;  // By loss with a group column, in the order of scored_.
 };
 
 }  // namespace dt::worker

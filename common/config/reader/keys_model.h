@@ -169,6 +169,12 @@ inline constexpr KeySpec kModelKeys[] = {
      "Name of the loss in metrics, and of the column that predict writes."},
     {"loss", "weight", kFloat, kTraining, "", 0, kAnyNumber, "1", "",
      "Factor in the sum of losses."},
+    {"loss", "group", kText, kRun, "", 0, 0, "", "",
+     "binary_cross_entropy: feature column of one key, such as the user or the query, by which the "
+     "metrics gauc, ndcg, recall, hit_rate and mrr group the samples."},
+    {"loss", "top_k", kUint, kRun, "", 1, 1000000, "10", "",
+     "With group: the k of ndcg, recall and hit_rate, which look at the k highest scores of a "
+     "group."},
 };
 
 }  // namespace dt::keys

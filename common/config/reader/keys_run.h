@@ -31,8 +31,8 @@ inline constexpr KeySpec kRunKeys[] = {
      "a "
      "cosine (cosine), or a warm-up only (warmup)."},
     {"optimizer.schedule", "metric", kText, kRun, "", 0, 0, "of the first loss", "",
-     "plateau: what must improve: valid.auc, valid.logloss or valid.accuracy; with several losses "
-     "valid.<loss>.auc and so on."},
+     "plateau: what must improve: valid.auc or another metric of the table of losses; with several "
+     "losses valid.<loss>.auc and so on."},
     {"optimizer.schedule", "factor", kFloat, kRun, "", 1e-9, 1, "0.1", "",
      "plateau, step: the rate is multiplied by this."},
     {"optimizer.schedule", "patience", kUint, kRun, "", 0, 1000000, "0", "",
@@ -79,7 +79,7 @@ inline constexpr KeySpec kRunKeys[] = {
      "become 0), sums, weights and everything else stay fp32. tf32: likewise on a card; processors "
      "compute fp32."},
     {"train.early_stop", "metric", kText, kRun, "", 0, 0, "of the first loss", "",
-     "What must improve: valid.auc, valid.logloss or valid.accuracy; with several losses "
+     "What must improve: valid.auc or another metric of the table of losses; with several losses "
      "valid.<loss>.auc and so on."},
     {"train.early_stop", "patience", kUint, kRun, "", 1, 1000000, "2", "",
      "Evaluations without gain before training stops."},

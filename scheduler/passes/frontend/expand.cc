@@ -291,6 +291,21 @@ class Expander {
         "name the column from which the item vectors come");
   }
 
+  // The column by which the loss's metrics group samples; kNone: they do not.
+  Result<uint32_t> GroupColumn(const LossConfig& loss) {
+    if (loss.group.empty()) return kNone;
+    const uint32_t column = ColumnNamed(loss.group);
+    if (column == kNone) {
+      return AboutLoss(loss, fmt::format("there is no column \"{}\" for the group{}", loss.group,
+                                         DidYouMean(loss.group, KnownNames())));
+    }
+    const ColumnSpec& keys = request_.columns[column];
+    if (keys.is_keys() && keys.length == 1) return column;
+    return WithHint(
+        AboutLoss(loss, fmt::format("group \"{}\" is no column of one key", loss.group)),
+        "name a column of type id or string with length 1, such as the user's");
+  }
+
   // Adds the inputs of in_batch_softmax other than user vectors, label and weight.
   Status AddItems(const LossConfig& loss, std::vector<ValueIndex>& inputs, Attrs& attrs) {
     DT_TRY(const ValueIndex items, LossInput(loss, loss.item));
@@ -323,6 +338,7 @@ class Expander {
     if (!in_batch || !loss.label.empty()) {
       DT_TRY(spec.label_column, LabelColumn(loss));
     }
+    DT_TRY(spec.group_column, GroupColumn(loss));
     DT_TRY(spec.output, LossInput(loss, loss.input));
     std::vector<ValueIndex> inputs = {spec.output};
     Attrs attrs;

@@ -105,6 +105,8 @@ const KeyCase kCases[] = {
     {"model.loss.0.label", "model.loss.0.label=bought"},
     {"model.loss.0.name", "model.loss.0.name=other"},
     {"model.loss.0.weight", "model.loss.0.weight=2"},
+    {"model.loss.0.group", "model.loss.0.group=item"},
+    {"model.loss.0.top_k", "model.loss.0.top_k=5", {"model.loss.0.group=item"}},
     {"model.loss.0.item", "model.loss.0.item=wide", kPairs},
     {"model.loss.0.item_id", "model.loss.0.item_id=item", kPairs},
     {"model.loss.0.log_q", "model.loss.0.log_q=price", kPairs},

@@ -54,7 +54,7 @@ TEST(LoadJob, MetricsAreOfTheLosses) {
   EXPECT_EQ(Loaded(mse).train.early_stop->metric, "valid.logloss");
   EXPECT_EQ(ProblemsOf(Replaced(mse, "{patience: 2}", "{metric: valid.auc}")),
             "job.yaml:20: train.early_stop.metric: found \"valid.auc\", expected one of "
-            "valid.logloss\n1 problem, nothing started");
+            "valid.logloss, valid.rmse\n1 problem, nothing started");
   const std::string two = Replaced(
       kGoodJob, "label: click}]",
       "label: click},\n    {type: softmax_cross_entropy, input: deep, label: click, name: next}]");
@@ -65,8 +65,28 @@ TEST(LoadJob, MetricsAreOfTheLosses) {
   EXPECT_EQ(Loaded(named).train.early_stop->metric, "valid.next.accuracy");
   EXPECT_EQ(ProblemsOf(Replaced(two, "{patience: 2}", "{metric: valid.auc}")),
             "job.yaml:21: train.early_stop.metric: found \"valid.auc\", expected one of "
-            "valid.click.auc, valid.click.logloss, valid.next.logloss, valid.next.accuracy\n"
+            "valid.click.auc, valid.click.logloss, valid.click.pr_auc, valid.next.logloss, "
+            "valid.next.accuracy\n1 problem, nothing started");
+}
+
+TEST(LoadJob, MetricsOfGroupsNeedAGroup) {
+  const std::string gauc = Replaced(kGoodJob, "{patience: 2}", "{metric: valid.gauc}");
+  EXPECT_EQ(ProblemsOf(gauc),
+            "job.yaml:20: train.early_stop.metric: found \"valid.gauc\", expected one of "
+            "valid.auc, valid.logloss, valid.pr_auc; did you mean \"valid.auc\"?\n"
             "1 problem, nothing started");
+  const std::string grouped = Replaced(gauc, "label: click}]", "label: click, group: item}]");
+  const JobConfig job = Loaded(grouped);
+  EXPECT_EQ(job.train.early_stop->metric, "valid.gauc");
+  EXPECT_EQ(job.optimizer.plateau->metric, "valid.auc");
+  EXPECT_EQ(job.model.losses[0].group, "item");
+  EXPECT_EQ(job.model.losses[0].top_k, 10u);
+  for (const char* metric : {"ndcg", "recall", "hit_rate", "mrr", "pr_auc"}) {
+    const std::string named = std::string("valid.") + metric;
+    EXPECT_EQ(Loaded(Replaced(grouped, "valid.gauc", named)).train.early_stop->metric, named);
+  }
+  EXPECT_EQ(Loaded(Replaced(grouped, "group: item", "group: item, top_k: 3")).model.losses[0].top_k,
+            3u);
 }
 
 TEST(LoadJob, PairsNeedNoLabel) {

@@ -107,7 +107,8 @@ constexpr Mistake kMistakes[] = {
     {"MoreSlicesThanSamples", "batch_size: 4096", "batch_size: 4, slices: 8",
      "20: train.slices: found 8, expected at most the batch_size of 4"},
     {"TestMetric", "{patience: 2}", "{metric: test.auc}",
-     "20: train.early_stop.metric: found \"test.auc\", expected one of valid.auc, valid.logloss"},
+     "20: train.early_stop.metric: found \"test.auc\", expected one of valid.auc, valid.logloss, "
+     "valid.pr_auc"},
     {"DecayWithoutAdamW", "clip_norm: 10", "weight_decay: 0.1",
      "19: optimizer.weight_decay: is for adamw only, the optimizer is adam; use l2"},
     {"LabelThatIsText", "{name: click, role: label}", "{name: click, type: string, role: label}",

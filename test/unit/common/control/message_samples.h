@@ -56,8 +56,9 @@ inline std::vector<ControlMessage> ControlSamples() {
       OrderDoneMessage{1, TrainDone{100, 6400, {12.5, 25}, {0.75, 1.5}, 3.5}},
       OrderDoneMessage{2, EvaluateDone{{{{{0, 2, 0.5, 1, 0.75, 0}, {1, 1, 0.1, 0, 0.2, 0}},
                                          {-1.0f, 0.0f, 2.0f},
-                                         {0, 1, 1}},
-                                        {{{0, 2, 0.5, 0, 0, 1}}, {}, {}}}}},
+                                         {0, 1, 1},
+                                         {7, ~0ull, 7}},
+                                        {{{0, 2, 0.5, 0, 0, 1}}, {}, {}, {}}}}},
       OrderDoneMessage{3, SaveDone{{{"dense.bin", 12, 34}}}},
       OrderDoneMessage{4, LoadDone{}},
       OrderDoneMessage{

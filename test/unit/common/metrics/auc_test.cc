@@ -1,11 +1,12 @@
-// Goal: merged runs give exactly the AUC of the definition. Method: comparison with a loop over all
-// pairs.
+// Goal: merged runs give exactly the AUC of the definition, and the average precision with the same
+// digits for any sharing. Method: comparison with a loop over all pairs, and over all thresholds.
 #include "common/metrics/auc.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -36,6 +37,27 @@ std::optional<double> PairByPair(const std::vector<Sample>& samples) {
   return won / pairs;
 }
 
+// For each distinct score as a threshold, the precision times the gain in recall.
+std::optional<double> ThresholdByThreshold(const std::vector<Sample>& samples) {
+  const auto positive = [](const Sample& s) { return s.label == 1; };
+  const auto positives = static_cast<double>(std::ranges::count_if(samples, positive));
+  if (positives == 0) return std::nullopt;
+  std::set<float> thresholds;
+  for (const Sample& s : samples) thresholds.insert(s.score);
+  double sum = 0, before = 0;
+  for (auto at = thresholds.rbegin(); at != thresholds.rend(); ++at) {
+    double taken = 0, right = 0;
+    for (const Sample& s : samples) {
+      if (s.score < *at) continue;
+      taken += 1;
+      right += s.label;
+    }
+    sum += (right - before) / positives * (right / taken);
+    before = right;
+  }
+  return sum;
+}
+
 // Divides the samples among `count` processes, each of which sorts its own.
 std::vector<Run> Share(const std::vector<Sample>& samples, size_t count) {
   std::vector<std::vector<Sample>> parts(count);
@@ -61,18 +83,25 @@ std::vector<ScoreRun> Views(const std::vector<Run>& runs) {
 TEST(Auc, EqualsTheCountOfPairsForAnySharing) {
   constexpr uint64_t kSeed = 7;
   std::mt19937_64 random(kSeed);
-  for (int round = 0; round < 60; ++round) {
-    std::vector<Sample> samples(1 + random() % 200);
+  for (int round = 0; round < 10000; ++round) {
+    std::vector<Sample> samples(1 + random() % (round < 60 ? 200 : 30));
     const uint64_t distinct = 1 + random() % 40;  // Few distinct scores give many ties.
     for (Sample& s : samples) {
       s = {static_cast<float>(random() % distinct) - 3.5f, static_cast<uint8_t>(random() % 2)};
     }
-    for (size_t count : {1, 2, 5}) {
+    const std::optional<double> pr = ThresholdByThreshold(samples);
+    std::optional<double> first;
+    for (size_t count : {1, 2, 3}) {
       const auto runs = Share(samples, count);
       const Result<Auc> auc = MergedAuc(Views(runs));
       ASSERT_TRUE(auc.ok());
-      EXPECT_TRUE(auc->exact);
-      EXPECT_EQ(auc->value, PairByPair(samples)) << "seed " << kSeed << ", round " << round;
+      ASSERT_TRUE(auc->exact);
+      ASSERT_EQ(auc->value, PairByPair(samples)) << "seed " << kSeed << ", round " << round;
+      ASSERT_EQ(auc->pr.has_value(), pr.has_value()) << "seed " << kSeed << ", round " << round;
+      if (!pr.has_value()) continue;
+      ASSERT_NEAR(*auc->pr, *pr, 1e-13) << "seed " << kSeed << ", round " << round;
+      if (count == 1) first = auc->pr;
+      ASSERT_EQ(auc->pr, first) << "the same digits";
     }
   }
 }
@@ -81,8 +110,10 @@ TEST(Auc, NeedsBothClasses) {
   for (uint8_t label : {uint8_t{0}, uint8_t{1}}) {
     const auto runs = Share({{0.5f, label}, {1.0f, label}}, 1);
     EXPECT_EQ(MergedAuc(Views(runs))->value, std::nullopt);
+    EXPECT_EQ(MergedAuc(Views(runs))->pr, label == 1 ? std::optional(1.0) : std::nullopt);
   }
   EXPECT_EQ(MergedAuc({})->value, std::nullopt);
+  EXPECT_EQ(MergedAuc({})->pr, std::nullopt);
 }
 
 TEST(Auc, InfiniteScoresAndSignedZerosHaveTheirPlaces) {
@@ -100,7 +131,10 @@ TEST(Auc, BinsComeNear) {
     s.score = noise(random) + static_cast<float>(s.label);
   }
   const auto runs = Share(samples, 3);
-  EXPECT_NEAR(*BinnedAuc(Views(runs)), *ExactAuc(Views(runs)), 1e-5);
+  const Auc bins = BinnedAuc(Views(runs)), exact = ExactAuc(Views(runs));
+  EXPECT_NEAR(*bins.value, *exact.value, 1e-5);
+  EXPECT_NEAR(*bins.pr, *exact.pr, 1e-4);
+  EXPECT_FALSE(bins.exact);
 }
 
 TEST(Auc, BadRunsAreRefused) {

@@ -16,6 +16,7 @@ namespace {
 Plan WholePlan() {
   JobConfig job = test::TinyJob(test::TinyDeepFm());
   job.optimizer.clip_norm = 1;
+  job.model.losses[0].group = "C1";
   job.optimizer.spec.l2 = 0.01f;
   Result<Plan> plan = scheduler::MakePlan({job, test::TinyColumns(), 3});
   DT_CHECK_MSG(plan.ok(), "{}", ToText(plan.status()));
@@ -97,6 +98,8 @@ constexpr Damage kDamages[] = {
     {"row gradient", [](Plan& p) { p.graph.tables[0].row_grad = 1u << 30; }},
     {"loss", [](Plan& p) { p.graph.losses[0].loss = 1u << 30; }},
     {"label column", [](Plan& p) { p.graph.losses[0].label_column = 1u << 30; }},
+    {"group column", [](Plan& p) { p.graph.losses[0].group_column = 1u << 30; }},
+    {"group column of numbers", [](Plan& p) { p.graph.losses[0].group_column = 0; }},
     {"subgraph", [](Plan& p) { p.train[0].nodes[0] = 1u << 30; }},
     {"slot", [](Plan& p) { p.slot.back() = p.slot_count; }},
     {"slots", [](Plan& p) { p.slot.pop_back(); }},

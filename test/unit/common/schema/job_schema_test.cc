@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/config/reader/key_table.h"
+#include "common/metrics/metrics.h"
 
 namespace dt {
 namespace {
@@ -93,6 +94,20 @@ TEST(KeyTable, TheDocumentTellsEveryKey) {
     const std::string table = KeysMarkdown(section);
     EXPECT_NE(text.find(table), std::string::npos) << "docs/job-file.md lacks this, as it stands:\n"
                                                    << table;
+  }
+}
+
+// The table of losses names a metric if and only if the loss has it.
+TEST(Metrics, TheDocumentTellsThoseOfEachLoss) {
+  const std::string text = TextOf(Source() / "docs/job-file.md");
+  for (const std::string& loss : Alternatives(KeyOf("loss", "type").values)) {
+    const size_t begin = text.find("\n| `" + loss + "` | ");
+    ASSERT_NE(begin, std::string::npos) << "docs/job-file.md has no metrics of " << loss;
+    const std::string row = text.substr(begin + 1, text.find('\n', begin + 1) - begin - 1);
+    for (const MetricInfo& metric : AllMetrics()) {
+      const bool told = row.find("`" + std::string(metric.name) + "`") != std::string::npos;
+      EXPECT_EQ(told, metric.IsOf(loss, true)) << metric.name << " in\n" << row;
+    }
   }
 }
 

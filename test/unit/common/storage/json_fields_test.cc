@@ -86,5 +86,15 @@ TEST(JsonFields, AMemberThatIsMissingOrOfAnotherTypeIsNotRead) {
   EXPECT_THROW(FieldsFromJson(Json(5), numbers), std::exception);
 }
 
+TEST(JsonFields, AnOptionalThatIsMissingIsAbsent) {
+  Json json = FieldsToJson(Sample());
+  json.erase("leaf");
+  Everything back;
+  back.leaf = Leaf{1};
+  FieldsFromJson(json, back);
+  EXPECT_FALSE(back.leaf.has_value());
+  EXPECT_EQ(back.text, "a\nb") << "the fields after it are read";
+}
+
 }  // namespace
 }  // namespace dt

@@ -31,7 +31,12 @@ JobStatus Sample() {
   status.processes[0].copied_bytes = 99;
   status.shards = {.map_version = 7, .replicas = 2, .by_members = {0, 12, 20}, .copies_left = 14};
   status.tables["item"] = {1000, 900, 100, 5, 6, 7, 8, 9, 10, ""};
-  status.history = {{1, 5, 0.5f, 0.1, {{.auc = 0.75, .loss = "click"}, {.loss = "rating"}}, {}}};
+  status.history = {{1,
+                     5,
+                     0.5f,
+                     0.1,
+                     {{.auc = 0.75, .loss = "click", .gauc = 0.5}, {.loss = "rating", .rmse = 2}},
+                     {}}};
   return status;
 }
 
@@ -101,6 +106,8 @@ TEST(Metrics, PassPromtool) {
            "dovetail_samples_per_second 12.5",
            "dovetail_train_loss{loss=\"rating\"} 2.5",
            "dovetail_valid_auc{loss=\"click\"} 0.75",
+           "dovetail_valid_gauc{loss=\"click\"} 0.5",
+           "dovetail_valid_rmse{loss=\"rating\"} 2",
            "dovetail_last_step_timestamp_seconds 1500000000",
            "dovetail_last_checkpoint_timestamp_seconds 1250000000",
            "dovetail_process_received_bytes_total{role=\"server\",id=\"1\"} 300",

@@ -1,8 +1,11 @@
 #include "scheduler/report/page.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "common/metrics/metrics.h"
 
 namespace dt::scheduler {
 namespace {
@@ -48,6 +51,16 @@ TEST(Page, NoTextOfTheJobEndsTheScript) {
   const std::string data = DataOf(ReportPage(job.dump()));
   EXPECT_THAT(data, Not(HasSubstr("<")));
   EXPECT_EQ(nlohmann::json::parse(data), job);
+}
+
+// The script names what it shows of an evaluation once, in its table METRICS.
+TEST(Page, ShowsEveryMetricUnderItsTitle) {
+  for (const MetricInfo& metric : AllMetrics()) {
+    // Losses have a chart of training and validation; ratios of about 1 have none.
+    if (metric.name == "logloss" || metric.name == "calibration") continue;
+    EXPECT_THAT(StatusPage(),
+                HasSubstr(fmt::format("key: '{}', title: '{}'", metric.name, metric.title)));
+  }
 }
 
 }  // namespace

@@ -96,7 +96,9 @@ TEST(Status, IsAsItsSchemaSays) {
   JobStatus status = SampleStatus();
   EXPECT_EQ(problems(status), std::vector<std::string>{});
   status.train = {{"click", 0.5}};
-  status.history[0].valid = {{.auc = 0.5, .loss = "a"}, {.accuracy = 1, .loss = "b"}};
+  Metrics all{.loss = "a"};
+  for (const MetricInfo& metric : AllMetrics()) all.*metric.value = 0.5;
+  status.history[0].valid = {all, {.accuracy = 1, .loss = "b"}};
   status.outcome = DataLoss("a disk");
   EXPECT_EQ(problems(status), std::vector<std::string>{});
   JobStatus begun;

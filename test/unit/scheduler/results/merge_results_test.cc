@@ -18,7 +18,7 @@ LossConfig Loss(const char* type, const char* name) {
 
 EvaluateDone Done(std::vector<EvaluatePart> parts, std::vector<float> scores,
                   std::vector<uint8_t> labels) {
-  return {{{std::move(parts), std::move(scores), std::move(labels)}}};
+  return {{{std::move(parts), std::move(scores), std::move(labels), {}}}};
 }
 
 Result<Metrics> Merged(const Outcomes& outcomes) {
@@ -61,8 +61,8 @@ TEST(MergeEvaluation, EachLossHasItsOwn) {
   const std::vector<LossConfig> losses = {Loss("binary_cross_entropy", "click"),
                                           Loss("softmax_cross_entropy", "next")};
   EvaluateDone one = Done({{0, 2, 0.5, 1, 1}}, {0, 1}, {0, 1}), two = Done({}, {}, {});
-  one.losses.push_back({{{0, 2, 1.5, 0, 0, 1}}, {}, {}});
-  two.losses.push_back({{{1, 2, 0.5, 0, 0, 2}}, {}, {}});
+  one.losses.push_back({.parts = {{0, 2, 1.5, 0, 0, 1}}});
+  two.losses.push_back({.parts = {{1, 2, 0.5, 0, 0, 2}}});
   two.losses[0].parts = {{1, 0, 0, 0, 0}};
   const auto all = MergeEvaluation({{ProcessId(1), one}, {ProcessId(2), two}}, losses);
   ASSERT_TRUE(all.ok()) << all.status();
@@ -76,6 +76,37 @@ TEST(MergeEvaluation, EachLossHasItsOwn) {
   EXPECT_DOUBLE_EQ(*all->at(1).accuracy, 0.75);
   two.losses.pop_back();
   EXPECT_FALSE(MergeEvaluation({{ProcessId(1), one}, {ProcessId(2), two}}, losses).ok());
+}
+
+TEST(MergeEvaluation, GroupsAreMergedAndMustBeThere) {
+  std::vector<LossConfig> losses = {Loss("binary_cross_entropy", "click")};
+  losses[0].group = "user", losses[0].top_k = 1;
+  // User 7 has one sample at each worker.
+  EvaluateDone one = Done({{0, 2, 0.1, 1, 0.7}}, {-1, 2}, {0, 1});
+  EvaluateDone two = Done({{1, 2, 0.2, 1, 1.1}}, {0, 1}, {1, 0});
+  one.losses[0].groups = {7, 8}, two.losses[0].groups = {7, 9};
+  const auto merged = MergeEvaluation({{ProcessId(1), one}, {ProcessId(2), two}}, losses);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(merged->at(0).gauc, 1.0) << "only user 7 has both classes";
+  EXPECT_EQ(merged->at(0).hit_rate, 1.0);
+  EXPECT_EQ(merged->at(0).auc, 0.75);
+  losses[0].group = "";
+  EXPECT_EQ(MergeEvaluation({{ProcessId(1), one}, {ProcessId(2), two}}, losses)->at(0).gauc,
+            std::nullopt);
+  losses[0].group = "user";
+  two.losses[0].groups.clear();
+  EXPECT_FALSE(MergeEvaluation({{ProcessId(1), one}, {ProcessId(2), two}}, losses).ok());
+}
+
+TEST(MergeEvaluation, ALossHasTheMetricsOfItsType) {
+  const auto of = [](const char* type) {
+    const std::vector<LossConfig> losses = {Loss(type, "l")};
+    return MergeEvaluation({{ProcessId(1), Done({{0, 4, 1, 2, 2, 3}}, {}, {})}}, losses)->at(0);
+  };
+  EXPECT_EQ(of("mse").rmse, 0.5);
+  EXPECT_EQ(of("mse").accuracy, std::nullopt);
+  EXPECT_EQ(of("softmax_cross_entropy").accuracy, 0.75);
+  EXPECT_EQ(of("softmax_cross_entropy").rmse, std::nullopt);
 }
 
 TEST(MergeTraining, SynchronousWorkersReportTheSameAndTheSlowestCounts) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 namespace dt::scheduler {
@@ -111,6 +112,29 @@ TEST(Decisions, FollowTheTable) {
 }
 
 LossMetrics Of(double auc, double logloss) { return {{.auc = auc, .logloss = logloss}}; }
+
+TEST(Decisions, EveryMetricMayDecideInItsDirection) {
+  for (const MetricInfo& metric : AllMetrics()) {
+    if (!metric.decides()) continue;
+    SCOPED_TRACE(metric.name);
+    const Decisions decisions(std::nullopt,
+                              EarlyStopConfig{fmt::format("valid.{}", metric.name), 1});
+    DecisionState state;
+    const auto evaluate = [&](double value, uint64_t epoch) {
+      Metrics metrics;
+      metrics.*metric.value = value;
+      decisions.OnEvaluation({metrics}, 10 * epoch, epoch, state);
+    };
+    const bool higher = metric.better == Better::kHigher;
+    evaluate(0.5, 1);
+    evaluate(higher ? 0.6 : 0.4, 2);
+    EXPECT_EQ(state.best_step, 20u);
+    EXPECT_FALSE(state.stopped);
+    evaluate(0.5, 3);
+    EXPECT_EQ(state.best_step, 20u);
+    EXPECT_TRUE(state.stopped);
+  }
+}
 
 TEST(Decisions, OfSeveralLossesTheNamedOneDecides) {
   const Decisions decisions(std::nullopt, EarlyStopConfig{"valid.next.accuracy", 1});

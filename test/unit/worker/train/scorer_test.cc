@@ -58,6 +58,44 @@ TEST(ScorerTest, SumsAreTheFormulasAndScoresAscend) {
   EXPECT_EQ(done->losses[0].labels, (std::vector<uint8_t>{0, 1, 0, 1, 1, 0}));
 }
 
+TEST(ScorerTest, GroupsFollowTheirScores) {
+  Graph graph = TwoLosses();
+  graph.losses[0].group_column = 2;
+  auto scorer = Scorer::Open(graph, "", {});
+  ASSERT_TRUE(scorer.ok());
+  const std::vector<float> logits = {0.5f, -2.0f, 0.5f, 0.25f}, prices(4, 1.0f);
+  const std::vector<std::span<const float>> outputs = {logits, prices};
+  Batch batch = Labels(0, {1, 0, 0, std::nanf("")});
+  batch.columns.resize(3);
+  batch.columns[2].keys = {30, ~0ull, 10, 20};
+  ASSERT_TRUE(scorer->Add(0, batch, outputs).ok());
+  const auto done = scorer->Finish();
+  ASSERT_TRUE(done.ok());
+  EXPECT_EQ(done->losses[0].scores, (std::vector<float>{-2, 0.5, 0.5}));
+  EXPECT_EQ(done->losses[0].labels, (std::vector<uint8_t>{0, 0, 1}));
+  EXPECT_EQ(done->losses[0].groups, (std::vector<Key>{~0ull, 10, 30}));
+  EXPECT_TRUE(done->losses[1].groups.empty());
+}
+
+// A worker of a team has keys of its own samples only, and numbers of all.
+TEST(ScorerTest, AWorkerOfATeamGroupsItsOwnSamples) {
+  Graph graph = TwoLosses();
+  graph.losses[0].group_column = 2;
+  auto scorer = Scorer::Open(graph, "", {});
+  ASSERT_TRUE(scorer.ok());
+  const std::vector<float> logits = {1.0f, 2.0f}, prices(2, 1.0f);
+  const std::vector<std::span<const float>> outputs = {logits, prices};
+  Batch batch = Labels(0, {0, 0, 1, 0});
+  batch.part = {2, 4};
+  batch.columns.resize(3);
+  batch.columns[2].keys = {5, 6};
+  ASSERT_TRUE(scorer->Add(1, batch, outputs).ok());
+  const auto done = scorer->Finish();
+  ASSERT_TRUE(done.ok());
+  EXPECT_EQ(done->losses[0].labels, (std::vector<uint8_t>{1, 0}));
+  EXPECT_EQ(done->losses[0].groups, (std::vector<Key>{5, 6}));
+}
+
 TEST(ScorerTest, SamplesWithoutALabelEnterNoSum) {
   const Graph graph = TwoLosses();
   auto scorer = Scorer::Open(graph, "", {});

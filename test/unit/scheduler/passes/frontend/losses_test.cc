@@ -87,6 +87,19 @@ TEST(LossesTest, WeightZeroChangesNoBitOfTheOthersGradients) {
   EXPECT_EQ(grads(two), alone);
 }
 
+TEST(LossesTest, AGroupIsAColumnThatNoNodeReads) {
+  JobConfig job = TinyLosses();
+  job.model.losses[0].group = "C1";
+  const Result<Plan> plan = PlanOf(job), without = PlanOf(TinyLosses());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const uint32_t column = plan->graph.losses[0].group_column;
+  ASSERT_LT(column, plan->columns.size());
+  EXPECT_EQ(plan->columns[column].name, "C1");
+  EXPECT_EQ(plan->graph.losses[1].group_column, kNone);
+  EXPECT_EQ(plan->graph.nodes.size(), without->graph.nodes.size());
+  EXPECT_EQ(plan->graph.inputs, without->graph.inputs);
+}
+
 struct Mistake {
   const char* name;
   void (*make)(JobConfig& job);
@@ -125,6 +138,15 @@ const Mistake kMistakes[] = {
     {"log_q of keys",
      [](JobConfig& job) { job.model.losses[4].log_q = "C1"; },
      {"log_q \"C1\" is neither a node nor a float column"}},
+    {"no such group",
+     [](JobConfig& job) { job.model.losses[0].group = "C11"; },
+     {"there is no column \"C11\" for the group", "did you mean \"C1\"", "model.yaml"}},
+    {"groups in lists",
+     [](JobConfig& job) { job.model.losses[0].group = "tags"; },
+     {"group \"tags\" is no column of one key", "with length 1"}},
+    {"groups that are numbers",
+     [](JobConfig& job) { job.model.losses[0].group = "I1"; },
+     {"group \"I1\" is no column of one key"}},
     {"no such label",
      [](JobConfig& job) { job.model.losses[2].label = "labels"; },
      {"there is no column \"labels\" for the label", "did you mean \"label\"", "model.yaml:101"}},
