@@ -28,6 +28,7 @@
   X(LayerNorm)            \
   X(Loss)                 \
   X(Matmul)               \
+  X(NegativesLoss)        \
   X(Outer)                \
   X(Pick)                 \
   X(Prelu)                \
@@ -61,6 +62,7 @@
   X(Gated)               \
   X(Interaction)         \
   X(Loss)                \
+  X(NegativesLoss)       \
   X(Norm)                \
   X(Outer)               \
   X(Pick)                \

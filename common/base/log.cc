@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "common/base/immortal.h"
+#include "common/base/log_fields.h"
 #include "common/base/mutex.h"
 #include "common/base/text.h"
 

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -48,7 +47,6 @@ double Rounded(double value, int digits);
 
 void LogDebug(std::string_view event, LogFields fields = {});
 void LogInfo(std::string_view event, LogFields fields = {});
-void LogInfo(std::string_view event, std::span<const LogField> fields);
 void LogWarn(std::string_view event, LogFields fields = {});
 void LogError(std::string_view event, LogFields fields = {});
 // Writes the error that ends a process which logs JSON, even at LogLevel::kOff.

@@ -24,6 +24,7 @@ struct DataConfig {
   uint64_t shuffle_window = 65536;  // 0: no shuffling.
   OnError on_error = OnError::kStop;
   std::string cache_dir;  // Default: <run dir>/cache.
+  uint64_t seed = 1;      // The job's seed, on which keys that are drawn depend.
   // `predict` only: samples of the test split need neither label nor weight, and these columns of
   // its files are copied into the predictions.
   bool labels_optional = false;

@@ -12,48 +12,11 @@
 #include "common/config/reader/config_node.h"
 #include "common/config/reader/keys_model.h"
 #include "common/config/reader/keys_run.h"
+#include "common/config/value_text.h"
+#include "common/specs/loss_type.h"
 
 namespace dt {
 namespace {
-
-// ---------------------------------------------------------------- values as text
-
-// Floats have the fewest digits that identify them, so equal text means equal bits.
-template <class T>
-std::string ValueText(const T& value) {
-  if constexpr (requires { NameOf(value); }) {
-    return std::string(NameOf(value));
-  } else if constexpr (std::is_enum_v<T>) {
-    return fmt::format("{}", static_cast<int>(value));
-  } else {
-    return fmt::format("{}", value);
-  }
-}
-std::string ValueText(const Strategy& value) { return TextOf(value); }
-std::string ValueText(Duration value) { return fmt::format("{}", value.count()); }
-std::string ValueText(char value) { return fmt::format("{}", static_cast<int>(value)); }
-std::string ValueText(const InitSpec& init) {
-  if (init.kind == InitKind::kZeros) return std::string(NameOf(init.kind));
-  return fmt::format("{{{}: {}}}", NameOf(init.kind), init.value);
-}
-
-struct AttrText {
-  std::string operator()(bool v) const { return v ? "true" : "false"; }
-  std::string operator()(int64_t v) const { return fmt::format("{}", v); }
-  std::string operator()(double v) const { return fmt::format("{}", v); }
-  std::string operator()(const std::string& v) const {
-    const bool plain =
-        std::ranges::all_of(v, [](char c) { return c > ' ' && c != ',' && c != '"'; });
-    return plain ? v : fmt::format("\"{}\"", v);
-  }
-  template <class T>
-  std::string operator()(const std::vector<T>& list) const {
-    std::vector<std::string> items;
-    for (const T& item : list) items.push_back((*this)(item));
-    return "[" + JoinText(items, ", ") + "]";
-  }
-};
-std::string ValueText(const std::vector<std::string>& texts) { return AttrText()(texts); }
 
 // ---------------------------------------------------------------- keys and their texts
 
@@ -107,6 +70,18 @@ std::optional<std::string> ByScheduleType(const JobConfig& job) {
 template <auto kMember>
 std::optional<std::string> OfItems(const LossConfig& loss) {
   return loss.type == "in_batch_softmax" ? Member<kMember>(loss) : std::nullopt;
+}
+
+template <auto kMember>
+std::optional<std::string> OfFocal(const LossConfig& loss) {
+  return loss.type == "focal" ? Member<kMember>(loss) : std::nullopt;
+}
+std::optional<std::string> Negatives(const LossConfig& loss) {
+  return HasNegatives(loss.type) ? std::optional(loss.negatives) : std::nullopt;
+}
+// Absent where it changes nothing, as in checkpoints of versions without it.
+std::optional<std::string> PosWeight(const LossConfig& loss) {
+  return loss.pos_weight == 1 ? std::nullopt : std::optional(ValueText(loss.pos_weight));
 }
 
 template <Placed kOf>
@@ -179,6 +154,10 @@ constexpr Fact<LossConfig> kLossFacts[] = {
     {"loss", "input", Member<&LossConfig::input>},
     {"loss", "label", Member<&LossConfig::label>},
     {"loss", "weight", Member<&LossConfig::weight>},
+    {"loss", "pos_weight", PosWeight},
+    {"loss", "gamma", OfFocal<&LossConfig::gamma>},
+    {"loss", "alpha", OfFocal<&LossConfig::alpha>},
+    {"loss", "negatives", Negatives},
     {"loss", "group", Member<&LossConfig::group>},
     {"loss", "top_k", Member<&LossConfig::top_k>},
     {"loss", "item", OfItems<&LossConfig::item>},

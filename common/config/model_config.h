@@ -56,24 +56,26 @@ struct NodeConfig {
 };
 
 struct LossConfig {
-  std::string type;  // binary_cross_entropy, mse, softmax_cross_entropy, in_batch_softmax
+  std::string type;  // One of the values of the key `type` in keys_model.h; see specs/loss_type.h.
   // The node, of shape [B, 1]; for softmax_cross_entropy [B, classes]; for in_batch_softmax the
   // user vectors, [B, dim].
   std::string input;
-  // The column; empty only for in_batch_softmax, where every sample is a positive pair.
+  // The column; empty only for losses of pairs, where every sample then is a positive pair.
   std::string label;
   // Names its metrics and the column of predict; default: the label's name, or the loss's type.
   std::string name;
   float weight = 1.0f;
   // A column of one key, by which metrics group the samples; empty: no group.
   std::string group;
-  uint32_t top_k = 10;  // See common/metrics/ranking.h.
+  uint32_t top_k = 10;                // See common/metrics/ranking.h.
+  float pos_weight = 1.0f;            // For binary_cross_entropy only.
+  float gamma = 2.0f, alpha = 0.25f;  // For focal only.
+  std::string negatives;              // For bpr and sampled_softmax only: the node, [B, negatives].
   // The next four members are for in_batch_softmax only.
   std::string item;     // The node of the item vectors.
   std::string item_id;  // Column of keys; empty: all samples have different items.
   std::string log_q;    // Node or float column; empty: no correction.
   float temperature = 1.0f;
-
   SourceMark mark;
 };
 

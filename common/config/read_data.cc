@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include <glob.h>
@@ -90,7 +91,18 @@ void CheckTransform(const MapReader& in, const ColumnSpec& column) {
     refuse("types id, ids, string and strings");
   }
   if (column.is_crossed() && column.type != ColumnType::kId) refuse("type id");
-  RefuseKeyFor(in, "of", column.is_crossed(), "transform crossed");
+  const bool fixed_ids = column.type == ColumnType::kIds && column.length > 0;
+  if (column.is_sampled() && !fixed_ids) refuse("type ids with a length");
+  if (column.transform == "log_frequency" &&
+      (column.type != ColumnType::kFloat || column.role != ColumnRole::kFeature)) {
+    refuse("type float and role feature");
+  }
+  RefuseKeyFor(in, "of", column.is_crossed() || column.is_derived(),
+               "transforms crossed, sampled_uniform, sampled_unigram and log_frequency");
+  for (const char* key : {"separator", "fill", "weighted"}) {
+    const bool reported = in.problems().HasUnder(in.PathOf(key));
+    RefuseKeyFor(in, key, reported || !column.is_derived(), "columns in files");
+  }
 }
 
 ColumnSpec ReadColumn(const MapReader& in) {
@@ -136,27 +148,28 @@ void ReadColumns(const MapReader& in, std::vector<ColumnSpec>& columns) {
   }
 }
 
-// The columns that are crossed must be in the file and have one key per sample.
-void CheckCrossed(const MapReader& in, const ColumnSpec& crossed,
-                  const std::vector<ColumnSpec>& columns) {
-  if (crossed.of.size() < 2) {
-    return in.problems().Add(
-        in.MarkOf("of"), in.PathOf("of"),
-        fmt::format("found {} columns, expected the two or more that are crossed",
-                    crossed.of.size()));
+// The columns that are crossed, and the one from which a column is derived, must be in the file and
+// have one key per sample.
+void CheckOf(const MapReader& in, const ColumnSpec& made, const std::vector<ColumnSpec>& columns) {
+  if (made.is_crossed() ? made.of.size() < 2 : made.of.size() != 1) {
+    return in.problems().Add(in.MarkOf("of"), in.PathOf("of"),
+                             fmt::format("found {} columns, expected the {}", made.of.size(),
+                                         made.is_crossed() ? "two or more that are crossed"
+                                                           : "one from which it is computed"));
   }
-  for (const std::string& name : crossed.of) {
+  for (const std::string& name : made.of) {
     const auto found = std::ranges::find(columns, name, &ColumnSpec::name);
     if (found == columns.end()) {
       std::vector<std::string> names;
       for (const ColumnSpec& column : columns) names.push_back(column.name);
       in.Report("of", fmt::format("there is no column \"{}\"{}", name, DidYouMean(name, names)));
-    } else if (found->is_crossed() ||
+    } else if (found->is_crossed() || found->is_sampled() ||
                (found->type != ColumnType::kId && found->type != ColumnType::kString)) {
       in.Report("of", fmt::format("\"{}\" {}, expected columns of type id or string", name,
-                                  found->is_crossed() ? "is crossed itself"
-                                  : found->is_keys()  ? "holds lists"
-                                                      : "holds numbers"));
+                                  found->is_crossed()   ? "is crossed itself"
+                                  : found->is_sampled() ? "is drawn itself"
+                                  : found->is_keys()    ? "holds lists"
+                                                        : "holds numbers"));
     }
   }
 }
@@ -189,9 +202,9 @@ void CheckColumns(const MapReader& in, const DataFormatInfo& format, const DataC
   for (const auto& [name, item] : in.Items("columns")) {
     const auto column = std::ranges::find(data.columns, name, &ColumnSpec::name);
     const bool well_formed = !item.problems().HasUnder(item.path());
-    if (column != data.columns.end() && column->is_crossed() && well_formed) {
-      CheckCrossed(item, *column, data.columns);
-    }
+    const bool made =
+        column != data.columns.end() && (column->is_crossed() || column->is_derived());
+    if (made && well_formed) CheckOf(item, *column, data.columns);
     if (!ListsColumns(format) && well_formed && item.Has("transform") &&
         item.Find("transform")->text != "none") {
       item.Report("transform", fmt::format("is for {} only", FormatsOf(ListsColumns)));
@@ -250,7 +263,10 @@ void ReadData(const MapReader& in, DataConfig& data) {
 
 std::vector<ColumnSpec> ConfiguredColumns(const DataConfig& data) {
   const DataFormatInfo& format = InfoOf(data.format);
-  return format.columns == DataColumns::kOwn ? OwnColumnsOf(format) : data.columns;
+  if (format.columns == DataColumns::kOwn) return OwnColumnsOf(format);
+  std::vector<ColumnSpec> columns = WithoutDerived(data.columns);
+  std::ranges::copy(DerivedColumns(data.columns), std::back_inserter(columns));
+  return columns;
 }
 
 }  // namespace dt

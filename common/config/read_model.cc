@@ -7,6 +7,7 @@
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"
 #include "common/config/reader/values.h"
+#include "common/specs/loss_type.h"
 
 namespace dt {
 namespace {
@@ -31,6 +32,7 @@ void ReadAttrs(const MapReader& in, Attrs& attrs) {
 // The names that a node may use: feature columns and the nodes before it.
 struct Names {
   std::vector<std::string> features, labels, nodes, tables;
+  std::vector<std::string> matched;  // The features that patterns stand for: those in files.
   std::map<std::string, std::vector<std::string>> reads;  // The inputs of every node in the list.
   // False if earlier problems hide names: then missing names are not reported.
   bool columns_known = false, nodes_known = false, tables_known = false;
@@ -79,9 +81,12 @@ Names NamesOfData(const DataConfig& data) {
   Names names;
   for (const ColumnSpec& column : ConfiguredColumns(data)) {
     (column.role == ColumnRole::kFeature ? names.features : names.labels).push_back(column.name);
+    if (column.role == ColumnRole::kFeature && !column.is_derived()) {
+      names.matched.push_back(column.name);
+    }
   }
   if (InfoOf(data.format).columns == DataColumns::kOneList && data.columns.empty()) {
-    names.features = {"features"};
+    names.features = names.matched = {"features"};
     names.labels = {"label"};
   }
   names.columns_known = !names.features.empty() || !names.labels.empty();
@@ -103,8 +108,8 @@ void CheckInput(const MapReader& in, const NodeConfig& node, const std::string& 
   if (!names.columns_known || names.Has(input) || names.HasNodeOf(input)) return;
   if (input.find_first_of("*?") != std::string::npos) {
     const auto matches = [&](const std::string& name) { return MatchesPattern(name, input); };
-    if (std::any_of(names.features.begin(), names.features.end(), matches)) return;
-    in.Report("inputs", fmt::format("\"{}\" matches no feature column", input));
+    if (std::ranges::any_of(names.matched, matches)) return;
+    in.Report("inputs", fmt::format("\"{}\" matches no feature column of the files", input));
     return;
   }
   if (Names::Contains(names.labels, input)) {
@@ -173,14 +178,42 @@ void CheckLossNode(const MapReader& in, std::string_view key, const Names& names
             fmt::format("\"{}\" is no node of the graph{}", name, DidYouMean(name, names.nodes)));
 }
 
+// Reads the keys that only some types of losses have.
+void ReadTypeKeys(const MapReader& in, const Names& names, LossConfig& loss) {
+  struct OfType {
+    const char* key;
+    bool applies;
+    const char* types;
+  };
+  const bool in_batch = loss.type == "in_batch_softmax";
+  const OfType keys[] = {
+      {"pos_weight", loss.type == "binary_cross_entropy", "binary_cross_entropy"},
+      {"gamma", loss.type == "focal", "focal"},
+      {"alpha", loss.type == "focal", "focal"},
+      {"negatives", HasNegatives(loss.type), "bpr or sampled_softmax"},
+      {"item", in_batch, "in_batch_softmax"},
+      {"item_id", in_batch, "in_batch_softmax"},
+      {"log_q", in_batch, "in_batch_softmax"},
+      {"temperature", in_batch, "in_batch_softmax"},
+      {"group", IsBinaryLoss(loss.type), "binary_cross_entropy or focal"}};
+  for (const OfType& of : keys) {
+    if (!of.applies && in.Has(of.key))
+      in.Report(of.key, fmt::format("is for type: {} only", of.types));
+  }
+  in.Read("pos_weight", loss.pos_weight);
+  in.Read("gamma", loss.gamma);
+  in.Read("alpha", loss.alpha);
+  if (!HasNegatives(loss.type)) return;
+  in.Read("negatives", loss.negatives);
+  if (!in.Has("negatives")) {
+    in.Report("negatives", "missing, expected the node of the negative items' scores");
+  }
+  CheckLossNode(in, "negatives", names);
+}
+
 // Reads the keys of in_batch_softmax: the item of a sample, and the correction of its score.
 void ReadItems(const MapReader& in, const Names& names, LossConfig& loss) {
-  if (loss.type != "in_batch_softmax") {
-    for (const char* key : {"item", "item_id", "log_q", "temperature"}) {
-      if (in.Has(key)) in.Report(key, "is for type: in_batch_softmax only");
-    }
-    return;
-  }
+  if (loss.type != "in_batch_softmax") return;
   in.Read("item", loss.item);
   in.Read("item_id", loss.item_id);
   in.Read("log_q", loss.log_q);
@@ -206,9 +239,8 @@ void ReadGroup(const MapReader& in, const Names& names, LossConfig& loss) {
     if (in.Has("top_k")) in.Report("top_k", "is for a loss with `group` only");
     return;
   }
-  if (loss.type != "binary_cross_entropy") {
-    in.Report("group", "is for type: binary_cross_entropy only");
-  } else if (names.columns_known && !Names::Contains(names.features, loss.group)) {
+  if (IsBinaryLoss(loss.type) && names.columns_known &&
+      !Names::Contains(names.features, loss.group)) {
     in.Report("group", fmt::format("\"{}\" is no feature column{}", loss.group,
                                    DidYouMean(loss.group, names.features)));
   }
@@ -218,7 +250,7 @@ void ReadLoss(const MapReader& in, const Names& names, ModelConfig& model) {
   LossConfig loss;
   in.Read("type", loss.type);
   in.Read("input", loss.input);
-  const bool has_label = loss.type != "in_batch_softmax" || in.Has("label");
+  const bool has_label = !IsOfPairs(loss.type) || in.Has("label");
   if (has_label) loss.label = "label";
   in.Read("label", loss.label);
   loss.name = has_label ? loss.label : loss.type;
@@ -226,6 +258,7 @@ void ReadLoss(const MapReader& in, const Names& names, ModelConfig& model) {
   in.Read("weight", loss.weight);
   loss.mark = in.mark();
   CheckLossNode(in, "input", names);
+  ReadTypeKeys(in, names, loss);
   ReadItems(in, names, loss);
   ReadGroup(in, names, loss);
   if (has_label && names.columns_known && !Names::Contains(names.labels, loss.label)) {
@@ -248,7 +281,7 @@ void CheckReaders(const MapReader& in, const Names& names, const ModelConfig& mo
     for (const std::string& input : inputs) read.insert(names.NodeOf(input));
   }
   for (const LossConfig& loss : model.losses) {
-    for (const std::string& input : {loss.input, loss.item, loss.log_q}) {
+    for (const std::string& input : {loss.input, loss.item, loss.log_q, loss.negatives}) {
       read.insert(names.NodeOf(input));
     }
   }

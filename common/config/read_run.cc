@@ -217,6 +217,7 @@ static void ReadSecurity(const MapReader& in, SecurityConfig& security) {
 void ReadRun(const MapReader& root, JobConfig& job) {
   root.Read("job", job.job);
   root.Read("seed", job.seed);
+  job.data.seed = job.seed;
   ReadInitSection(root.Sub("init"), job.init);
   ReadTrain(root.Sub("train"), job.train);
   const MapReader cluster = root.Sub("cluster");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/graph/shape_bounds.h"
+#include "common/specs/loss_type.h"
 
 namespace dt {
 
@@ -262,7 +263,9 @@ class Checker {
   bool IsScored(const LossSpec& loss) const {
     const SymShape& shape = graph_.values[loss.output].shape;
     if (shape.size() != 2 || !IsSamples(shape[0]) || shape[1].symbol != kConstant) return false;
-    if (loss.type == "softmax_cross_entropy") return shape[1].times >= 2;
+    if (loss.type == "softmax_cross_entropy" || HasNegatives(loss.type)) {
+      return shape[1].times >= 2;
+    }
     return shape[1].times == (loss.type == "in_batch_softmax" ? 3 : 1);
   }
 

@@ -140,16 +140,19 @@ struct PartSpec {
 struct LossSpec {
   std::string name;  // Name of the column of predictions.
   std::string type;  // Like LossConfig::type.
-  // [B, 1]: logits, or the predicted value. [B, classes]: logits. For in_batch_softmax, the second
-  // output of the loss node.
+  // [B, 1]: logits, or the predicted value. [B, classes]: logits. For bpr and sampled_softmax the
+  // scores, [B, 1 + negatives]. For in_batch_softmax, the second output of the loss node.
   ValueIndex output = kNone;
-  ValueIndex label = kNone;  // A kLabel input; kNone: in_batch_softmax without labels.
+  ValueIndex label = kNone;  // A kLabel input; kNone: a loss of pairs without labels.
   ValueIndex loss = kNone;   // [1]: this slice's share of the mean over the step's samples.
   uint32_t label_column = kNone;
   // A column of one key, by which metrics group the samples; kNone: they do not.
   uint32_t group_column = kNone;
   float weight = 1;  // Factor in the sum of losses.
-  DT_FIELDS(name, type, output, label, loss, label_column, group_column, weight)
+  // Like those of LossConfig.
+  float pos_weight = 1, gamma = 2, alpha = 0.25f;
+  DT_FIELDS(name, type, output, label, loss, label_column, group_column, weight, pos_weight, gamma,
+            alpha)
   friend bool operator==(const LossSpec&, const LossSpec&) = default;
 };
 

@@ -10,7 +10,7 @@
 namespace dt {
 namespace {
 
-constexpr std::string_view kBinary = "binary_cross_entropy";
+constexpr std::string_view kBinary = "binary_cross_entropy|focal";
 
 constexpr MetricInfo kMetrics[] = {
     {.name = "auc",
@@ -28,7 +28,7 @@ constexpr MetricInfo kMetrics[] = {
      .title = "accuracy",
      .meaning = "share of samples whose class or item scores highest",
      .value = &Metrics::accuracy,
-     .losses = "softmax_cross_entropy|in_batch_softmax"},
+     .losses = "softmax_cross_entropy|in_batch_softmax|bpr|sampled_softmax"},
     {.name = "pr_auc",
      .title = "PR AUC",
      .meaning = "average precision, the area under the precision-recall curve",
@@ -75,7 +75,7 @@ constexpr MetricInfo kMetrics[] = {
      .meaning = "sum of predictions / sum of labels",
      .value = &Metrics::calibration,
      .better = Better::kNeither,
-     .losses = "binary_cross_entropy|mse"},
+     .losses = "binary_cross_entropy|focal|mse"},
 };
 
 std::string_view MetricOf(std::string_view name) { return name.substr(name.rfind('.') + 1); }

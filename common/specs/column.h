@@ -30,14 +30,28 @@ struct ColumnSpec {
   // How the reader transforms a cell: "", "log", "bucket", … (docs/job-file.md). "bucket" puts
   // integers into buckets before hashing: key = HashString("<name>=" + bucket).
   std::string transform;
-  // Transform "crossed": the columns whose keys are combined. The file has no column of this name.
+  // Transform "crossed": the columns whose keys are combined. Derived columns: the one column from
+  // which they are computed. The file has no column of this name.
   std::vector<std::string> of;
   DT_FIELDS(name, type, role, separator, length, max_len, fill, weighted, transform, of)
 
   bool is_crossed() const { return transform == "crossed"; }
+  // Holds keys that are drawn from another column.
+  bool is_sampled() const { return transform.starts_with("sampled_"); }
+  // Computed when samples are read, and so in no cache; see worker/data/derived_column.h.
+  bool is_derived() const { return is_sampled() || transform == "log_frequency"; }
   bool is_keys() const { return type != ColumnType::kFloat; }
   bool is_ragged() const { return is_keys() && length == 0; }
   friend bool operator==(const ColumnSpec&, const ColumnSpec&) = default;
 };
+
+inline std::vector<ColumnSpec> DerivedColumns(std::vector<ColumnSpec> columns) {
+  std::erase_if(columns, [](const ColumnSpec& column) { return !column.is_derived(); });
+  return columns;
+}
+inline std::vector<ColumnSpec> WithoutDerived(std::vector<ColumnSpec> columns) {
+  std::erase_if(columns, [](const ColumnSpec& column) { return column.is_derived(); });
+  return columns;
+}
 
 }  // namespace dt

@@ -1,9 +1,12 @@
 #include "scheduler/checkpoint/model_json.h"
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 #include "common/base/text.h"
 #include "common/config/load_job.h"
+#include "common/specs/loss_type.h"
 #include "common/storage/json_file.h"
 
 namespace dt::scheduler {
@@ -80,24 +83,38 @@ Json InputJson(const Plan& plan, const InputSpec& input) {
   }
 }
 
-// Nodes that are no part of prediction: they compute a loss, or take rows from a table on the
-// worker.
-std::set<NodeIndex> NodesBesidePrediction(const Graph& graph) {
-  std::set<NodeIndex> nodes;
-  for (const TableUse& table : graph.tables) nodes.insert(graph.value(table.rows).producer);
-  for (const LossSpec& loss : graph.losses) {
-    const NodeIndex node = graph.value(loss.loss).producer;
-    if (graph.value(loss.output).producer != node) nodes.insert(node);
-  }
-  return nodes;
+// The value that is predicted: of a loss over negative items the score of the item, which comes
+// first among the scores.
+ValueIndex PredictedValue(const Graph& graph, const LossSpec& loss) {
+  if (!HasNegatives(loss.type)) return loss.output;
+  return graph.nodes[graph.value(loss.output).producer].inputs[0];
 }
 
-Json NodesJson(const Graph& graph, const std::set<ValueIndex>& unread) {
-  const std::set<NodeIndex> beside = NodesBesidePrediction(graph);
+// The values that prediction needs, except rows, which follow from their keys.
+std::set<ValueIndex> ValuesOfPrediction(const Graph& graph) {
+  std::set<ValueIndex> rows, needed;
+  for (const TableUse& table : graph.tables) rows.insert(table.rows);
+  std::vector<ValueIndex> open;
+  for (const LossSpec& loss : graph.losses) open.push_back(PredictedValue(graph, loss));
+  while (!open.empty()) {
+    const ValueIndex value = open.back();
+    open.pop_back();
+    if (rows.contains(value) || !needed.insert(value).second) continue;
+    const NodeIndex producer = graph.value(value).producer;
+    if (producer == kNone) continue;
+    const std::vector<ValueIndex>& inputs = graph.nodes[producer].inputs;
+    open.insert(open.end(), inputs.begin(), inputs.end());
+  }
+  return needed;
+}
+
+// `unread`: inputs of nodes that are left out.
+Json NodesJson(const Graph& graph, const std::set<ValueIndex>& needed,
+               const std::set<ValueIndex>& unread) {
   Json all = Json::array();
-  for (NodeIndex n = 0; n < graph.nodes.size(); ++n) {
-    const Node& node = graph.nodes[n];
-    if (beside.contains(n)) continue;
+  for (const Node& node : graph.nodes) {
+    const auto is_needed = [&](ValueIndex v) { return needed.contains(v); };
+    if (std::ranges::none_of(node.outputs, is_needed)) continue;
     Json inputs = Json::array(), outputs = Json::array(), attrs = Json::object();
     for (const ValueIndex v : node.inputs) {
       if (!unread.contains(v)) inputs.push_back(graph.value(v).name);
@@ -118,6 +135,7 @@ Json NodesJson(const Graph& graph, const std::set<ValueIndex>& unread) {
 
 std::string ModelJson(const Plan& plan, const JobConfig& job) {
   const Graph& graph = plan.graph;
+  const std::set<ValueIndex> needed = ValuesOfPrediction(graph);
   // Values that are left out: those only training reads, and rows, which follow from their keys.
   std::set<ValueIndex> unread;
   for (const TableUse& table : graph.tables) unread.insert(table.rows);
@@ -126,7 +144,7 @@ std::string ModelJson(const Plan& plan, const JobConfig& job) {
     Json json = InputJson(plan, input);
     if (json.is_null()) {
       unread.insert(input.value);
-    } else {
+    } else if (needed.contains(input.value)) {
       inputs[graph.value(input.value).name] = std::move(json);
     }
   }
@@ -134,13 +152,13 @@ std::string ModelJson(const Plan& plan, const JobConfig& job) {
     losses.push_back({{"name", loss.name},
                       {"type", loss.type},
                       {"weight", loss.weight},
-                      {"output", graph.value(loss.output).name}});
+                      {"output", graph.value(PredictedValue(graph, loss)).name}});
   }
   const Json json = {{"seed", job.seed},
                      {"columns", ColumnsJson(plan.columns)},
                      {"tables", TablesJson(job.model)},
                      {"inputs", std::move(inputs)},
-                     {"nodes", NodesJson(graph, unread)},
+                     {"nodes", NodesJson(graph, needed, unread)},
                      {"losses", std::move(losses)},
                      {"optimizer", RuleJson(job.optimizer.spec)}};
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/base/log.h"
+#include "common/base/log_fields.h"
 #include "common/base/text.h"
 #include "common/metrics/auc.h"
 #include "common/metrics/ranking.h"

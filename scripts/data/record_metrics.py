@@ -54,7 +54,7 @@ def results(case):
     y, s = case["labels"], case["scores"]
     found = {"auc": metrics.roc_auc_score(y, s) if 0 < y.sum() < len(y) else None,
              "pr_auc": metrics.average_precision_score(y, s) if y.sum() > 0 else None,
-             "rmse": metrics.mean_squared_error(y, s) ** 0.5, "gauc": gauc(case), "ndcg": ndcg(case)}
+             "rmse": metrics.mean_squared_error(y, s.astype(float)) ** 0.5, "gauc": gauc(case), "ndcg": ndcg(case)}
     if case["kind"] == "one positive":
         k = case["top_k"]
         found["hit_rate"] = found["recall"] = one_positive(case, lambda y, s: metrics.top_k_accuracy_score(

@@ -1,6 +1,7 @@
 #include "test/support/tiny_model.h"
 
 #include "common/base/hash.h"
+#include "common/specs/loss_type.h"
 
 namespace dt::test {
 
@@ -131,6 +132,23 @@ JobConfig TinyLosses() {
   all.item = "user";
   all.label.clear();
   all.log_q = "I1";
+  return job;
+}
+
+JobConfig TinyMoreLosses() {
+  JobConfig job = TinyLosses();
+  job.model.nodes.push_back(TinyNode("others", "dense", {"item"}, {{"units", int64_t{4}}}, 6));
+  job.model.losses[0].pos_weight = 3;
+  for (const auto& [type, label] :
+       {std::pair{"bpr", ""}, std::pair{"sampled_softmax", "label"}, std::pair{"focal", "label"}}) {
+    LossConfig loss = job.model.losses[0];
+    loss.type = loss.name = type;
+    loss.label = label;
+    loss.pos_weight = 1;
+    if (HasNegatives(loss.type)) loss.negatives = "others";
+    loss.mark.line += static_cast<int>(job.model.losses.size());
+    job.model.losses.push_back(std::move(loss));
+  }
   return job;
 }
 

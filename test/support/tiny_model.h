@@ -29,6 +29,9 @@ std::vector<NodeConfig> TinyDin();
 
 // A job with every loss, some on the same nodes.
 JobConfig TinyLosses();
+// TinyLosses with scores of four negative items ("others"), with which the losses 5 and 6 compare
+// "logit"; loss 7 is focal, and loss 0 has weighted positives.
+JobConfig TinyMoreLosses();
 
 // A column of this kind, for jobs whose columns are known only from the data.
 ColumnSpec TinyColumn(std::string name, ColumnType type, ColumnRole role = ColumnRole::kFeature);

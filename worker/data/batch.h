@@ -27,6 +27,7 @@ struct BatchColumn {
 
 struct Batch {
   Step step = 0;
+  uint64_t epoch = 0;  // Keys that are drawn depend on it. Evaluations have epoch 0.
   SliceIndex slice = 0;
   uint32_t samples = 0;  // In this slice; may be 0 in a short last batch.
   // In a team: the samples of the slice that this worker looks up; nothing: all of them.

@@ -1,9 +1,11 @@
 #include "worker/data/dataset.h"
 
+#include <algorithm>
 #include <cstring>
 #include <errno.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <sys/file.h>
 #include <unistd.h>
@@ -79,10 +81,14 @@ Result<std::optional<KeyShape>> ShapeOfTrain(const DataConfig& config, Split spl
 
 std::vector<ColumnSpec> ColumnsWithoutData(const DataConfig& config, Split split,
                                            std::optional<KeyShape> shape) {
+  std::vector<ColumnSpec> columns;
   if (config.format != DataFormat::kBinary) {
-    return MakeFileFormat(FormatRequestFor(config, split, shape))->columns();
+    columns = MakeFileFormat(FormatRequestFor(config, split, shape))->columns();
+  } else {
+    columns = config.columns.empty() ? LibsvmColumns({}) : WithoutDerived(config.columns);
   }
-  return config.columns.empty() ? LibsvmColumns({}) : config.columns;
+  std::ranges::copy(DerivedColumns(config.columns), std::back_inserter(columns));
+  return columns;
 }
 
 // Returns a usable cache, or null; logs why an existing one is not usable.
@@ -104,8 +110,8 @@ std::unique_ptr<CacheFile> TryCache(const std::string& path, const SplitSource& 
   return nullptr;
 }
 
-std::unique_ptr<Dataset> MakeDataset(std::unique_ptr<CacheFile> cache, bool from_cache,
-                                     TimePoint start) {
+std::unique_ptr<Dataset> MakeDataset(std::unique_ptr<CacheFile> cache, const DataConfig& config,
+                                     bool from_cache, TimePoint start) {
   const CacheMeta& meta = cache->meta();
   Dataset::OpenStats stats{.from_cache = from_cache, .rows_skipped = meta.rows_skipped};
   stats.seconds = SecondsBetween(start, SystemClock().Now());
@@ -113,7 +119,7 @@ std::unique_ptr<Dataset> MakeDataset(std::unique_ptr<CacheFile> cache, bool from
     LogWarn("data.rows_skipped",
             {{"count", meta.rows_skipped}, {"kept", meta.rows}, {"first", meta.first_skipped}});
   }
-  return std::make_unique<MappedDataset>(std::move(cache), stats);
+  return std::make_unique<MappedDataset>(std::move(cache), config, stats);
 }
 
 Result<std::unique_ptr<CacheFile>> BuildAndOpen(SplitSource& source, const DataConfig& config,
@@ -159,7 +165,7 @@ Result<std::unique_ptr<Dataset>> OpenBinary(const DataConfig& config, Split spli
                     "make it again with `dovetail data convert`");
   }
   DT_TRY_STATUS(cache.status());
-  return MakeDataset(*std::move(cache), true, start);
+  return MakeDataset(*std::move(cache), config, true, start);
 }
 
 }  // namespace
@@ -177,16 +183,20 @@ Result<std::unique_ptr<Dataset>> Dataset::Open(const DataConfig& config, Split s
   const std::string dir = config.cache_dir.empty() ? "." : config.cache_dir;
   if (is_command) {
     DT_TRY(auto cache, BuildFromCommand(source, config, dir, pool));
-    return MakeDataset(std::move(cache), false, start);
+    return MakeDataset(std::move(cache), config, false, start);
   }
   const uint64_t name = HashString(source.options_text() + "\n" + source.inputs().paths_text());
   const std::string path = fmt::format("{}/{}-{}.dtcache", dir, NameOf(split), HexOf(name));
-  if (auto cache = TryCache(path, source, pool)) return MakeDataset(std::move(cache), true, start);
+  if (auto cache = TryCache(path, source, pool)) {
+    return MakeDataset(std::move(cache), config, true, start);
+  }
   DT_TRY(const std::unique_ptr<BuildLock> lock, BuildLock::Take(path + ".lock"));
   // Another process may have built the cache meanwhile.
-  if (auto cache = TryCache(path, source, pool)) return MakeDataset(std::move(cache), true, start);
+  if (auto cache = TryCache(path, source, pool)) {
+    return MakeDataset(std::move(cache), config, true, start);
+  }
   DT_TRY(auto cache, BuildAndOpen(source, config, path, pool));
-  auto data = MakeDataset(std::move(cache), false, start);
+  auto data = MakeDataset(std::move(cache), config, false, start);
   LogInfo("data.cache.built",
           {{"cache", path}, {"rows", data->rows()}, {"seconds", data->open_stats().seconds}});
   return data;

@@ -35,13 +35,14 @@ class Dataset {
   virtual ~Dataset() = default;
 
   virtual uint64_t rows() const = 0;
-  // Features, label and weight columns; the same for all splits of a job.
+  // Features, label and weight columns; the same for all splits of a job. Derived columns, which
+  // are in no file, are the last.
   virtual const std::vector<ColumnSpec>& columns() const = 0;
   // A hash of the content: equal for equal samples in equal order.
   virtual uint64_t fingerprint() const = 0;
   virtual const OpenStats& open_stats() const = 0;
   // Fills batch.columns, whole and samples with these rows in this order; in `columns`, ids only of
-  // batch.part.
+  // batch.part. Derived columns depend on batch.epoch, too.
   // REQUIRES: each < rows().
   virtual void Gather(std::span<const uint64_t> rows, Batch& batch) const = 0;
 };

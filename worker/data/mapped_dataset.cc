@@ -41,10 +41,21 @@ void EmptyDataset::Gather(std::span<const uint64_t> rows, Batch& batch) const {
   ClearColumns(0, columns_, batch);
 }
 
-MappedDataset::MappedDataset(std::unique_ptr<CacheFile> cache, OpenStats stats)
-    : cache_(std::move(cache)), stats_(stats) {
-  for (size_t c = 0; c < columns().size(); ++c) {
-    if (columns()[c].is_ragged()) ragged_.push_back(c);
+MappedDataset::MappedDataset(std::unique_ptr<CacheFile> cache, const DataConfig& config,
+                             OpenStats stats)
+    : cache_(std::move(cache)), stats_(stats), columns_(cache_->layout().columns()) {
+  const RowLayout& layout = cache_->layout();
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    if (columns_[c].is_ragged()) ragged_.push_back(c);
+  }
+  for (const ColumnSpec& column : DerivedColumns(config.columns)) {
+    const auto of = std::ranges::find(layout.columns(), column.of.at(0), &ColumnSpec::name);
+    DT_CHECK_MSG(of != layout.columns().end(), "no column {}", column.of.at(0));
+    const auto index = static_cast<size_t>(of - layout.columns().begin());
+    const KeyColumn keys = {cache_->records() + layout.slot(index).value, layout.record_bytes(),
+                            cache_->meta().rows};
+    derived_.emplace_back(column, config.seed, keys);
+    columns_.push_back(column);
   }
 }
 
@@ -136,7 +147,7 @@ void MappedDataset::Gather(std::span<const uint64_t> rows, Batch& batch) const {
     Prefetch(rows.subspan(next, std::min(kTile, rows.size() - next)));
     const size_t own_begin = std::clamp<size_t>(own.begin, first, first + tile.size());
     const size_t own_end = std::clamp<size_t>(own.end, own_begin, first + tile.size());
-    for (size_t c = 0; c < columns().size(); ++c) {
+    for (size_t c = 0; IsInCache(c); ++c) {
       if (!columns()[c].is_keys()) {
         GatherFixed(c, tile, first, batch.columns[c]);
       } else if (!columns()[c].is_ragged() && own_begin < own_end) {
@@ -145,10 +156,26 @@ void MappedDataset::Gather(std::span<const uint64_t> rows, Batch& batch) const {
       }
     }
     for (size_t i = 0; i < batch.whole.size(); ++i) {
-      GatherFixed(batch.whole_columns[i], tile, first, batch.whole[i]);
+      const uint32_t c = batch.whole_columns[i];
+      if (IsInCache(c)) GatherFixed(c, tile, first, batch.whole[i]);
     }
   }
   if (cache_->layout().has_heap()) GatherRagged(rows.subspan(own.begin, own.size()), batch);
+  FillDerived(rows, batch);
+}
+
+void MappedDataset::FillDerived(std::span<const uint64_t> rows, Batch& batch) const {
+  const size_t first = columns_.size() - derived_.size();
+  const SampleRange own = batch.own();
+  for (size_t c = first; c < columns_.size(); ++c) {
+    const bool of_all = !columns_[c].is_keys();
+    derived_[c - first].Fill(batch.epoch, of_all ? rows : rows.subspan(own.begin, own.size()),
+                             batch.columns[c]);
+  }
+  for (size_t i = 0; i < batch.whole.size(); ++i) {
+    const uint32_t c = batch.whole_columns[i];
+    if (!IsInCache(c)) derived_[c - first].Fill(batch.epoch, rows, batch.whole[i]);
+  }
 }
 
 }  // namespace dt::worker

@@ -5,15 +5,18 @@
 
 #include "worker/data/cache_file.h"
 #include "worker/data/dataset.h"
+#include "worker/data/derived_column.h"
 
 namespace dt::worker {
 
 class MappedDataset : public Dataset {
  public:
-  MappedDataset(std::unique_ptr<CacheFile> cache, OpenStats stats);
+  // Of `config` it uses the derived columns and the seed. They are computed from columns of the
+  // cache, which has them.
+  MappedDataset(std::unique_ptr<CacheFile> cache, const DataConfig& config, OpenStats stats);
 
   uint64_t rows() const override { return cache_->meta().rows; }
-  const std::vector<ColumnSpec>& columns() const override { return cache_->layout().columns(); }
+  const std::vector<ColumnSpec>& columns() const override { return columns_; }
   uint64_t fingerprint() const override { return cache_->meta().fingerprint; }
   const OpenStats& open_stats() const override { return stats_; }
   void Gather(std::span<const uint64_t> rows, Batch& batch) const override;
@@ -27,9 +30,13 @@ class MappedDataset : public Dataset {
   void GatherFixed(size_t column, std::span<const uint64_t> rows, size_t first,
                    BatchColumn& out) const;
   void GatherRagged(std::span<const uint64_t> rows, Batch& batch) const;
+  void FillDerived(std::span<const uint64_t> rows, Batch& batch) const;
+  bool IsInCache(size_t column) const { return column < columns_.size() - derived_.size(); }
 
   const std::unique_ptr<CacheFile> cache_;
   const OpenStats stats_;
+  std::vector<ColumnSpec> columns_;  // Those of the cache, then the derived ones.
+  std::vector<DerivedColumn> derived_;
   std::vector<size_t> ragged_;  // Indices of ragged columns.
 };
 

@@ -13,7 +13,7 @@ std::string OptionsText(const DataConfig& config, const FormatRequest& request) 
   if (request.shape.has_value()) {
     text += fmt::format("shape {} {}\n", request.shape->length, request.shape->weighted);
   }
-  return text + EncodeColumns(config.columns);
+  return text + EncodeColumns(request.columns);
 }
 
 Status CheckLengths(const std::vector<ColumnSpec>& columns) {
@@ -46,7 +46,7 @@ bool IsFromCommand(const DataConfig& config, Split split) {
 FormatRequest FormatRequestFor(const DataConfig& config, Split split,
                                std::optional<KeyShape> shape) {
   FormatRequest request{.format = config.format,
-                        .columns = config.columns,
+                        .columns = WithoutDerived(config.columns),
                         .delimiter = config.delimiter,
                         .labels_optional = config.labels_optional && split == Split::kTest,
                         .shape = shape};

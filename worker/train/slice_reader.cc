@@ -5,6 +5,7 @@
 
 #include "common/base/check.h"
 #include "common/layout/sample_part.h"
+#include "common/specs/loss_type.h"
 
 namespace dt::worker {
 namespace {
@@ -20,7 +21,7 @@ int64_t LabelsOf(const Graph& graph, const LossSpec& loss) {
 
 Status WrongLabel(const LossSpec& loss, int64_t labels, std::string_view found) {
   if (loss.type != "softmax_cross_entropy") {
-    const bool value = loss.type == "binary_cross_entropy";
+    const bool value = IsBinaryLoss(loss.type);
     return WithHint(
         Malformed("{}; {} takes labels 0 and 1", found, loss.type),
         value ? "map the labels to 0 and 1, or use the loss mse" : "map the labels to 0 and 1");

@@ -87,6 +87,7 @@ NextSlice Trainer::OwnSlices(const TrainOrder& order) const {
     const SampleRange part = SliceRange(whole, slice, slices);
     positions.Rows(part.begin, part.end, plan.rows);
     plan.batch.step = step;
+    plan.batch.epoch = order.epoch;
     plan.batch.slice = slice++;
     plan.batch.samples = static_cast<uint32_t>(part.size());
     plan.batch.step_samples = static_cast<uint32_t>(whole.size());
@@ -288,6 +289,7 @@ NextSlice Trainer::OwnParts(const TrainOrder& order) const {
                    static_cast<uint32_t>(order.slice_owner.size()));
     positions.Rows(part.begin, part.end, plan.rows);
     plan.batch.step = own->step;
+    plan.batch.epoch = order.epoch;
     plan.batch.slice = 0;
     plan.batch.pushed_slice = own->slice;
     plan.batch.next_step = own->next_step;
@@ -344,6 +346,7 @@ NextSlice Trainer::OwnBatches(const EvaluateOrder& order) const {
     plan.rows.resize(end - begin);
     std::iota(plan.rows.begin(), plan.rows.end(), begin);
     plan.batch.step = step;
+    plan.batch.epoch = 0;
     plan.batch.slice = 0;
     plan.batch.samples = plan.batch.step_samples = static_cast<uint32_t>(end - begin);
     plan.batch.first_sample = begin;

@@ -12,8 +12,8 @@ namespace {
 
 using test::ExpectCompleted;
 using test::JobRun;
+using test::JobShape;
 using test::RunJob;
-using test::Shape;
 
 // Samples of one of 60 users and six ids. The label depends on the ids; some users have positive
 // samples only, and some have none.
@@ -36,10 +36,10 @@ std::string Clicks(uint64_t seed, uint32_t rows) {
   return text;
 }
 
-Shape GroupedJob(const test::TempFolder& folder, uint32_t workers) {
+JobShape GroupedJob(const test::TempFolder& folder, uint32_t workers) {
   const std::string train = folder.Write("train.csv", Clicks(21, 2000));
   const std::string valid = folder.Write("valid.csv", Clicks(22, 1100));
-  Shape shape = {.servers = 1, .workers = workers, .slices = 2, .epochs = 2};
+  JobShape shape = {.servers = 1, .workers = workers, .slices = 2, .epochs = 2};
   shape.loss =
       "[{type: binary_cross_entropy, input: logit, label: label, name: click, group: user, "
       "top_k: 3},"
@@ -78,7 +78,7 @@ TEST(MetricsInProcess, AreTheSameDigitsForAnyNumberOfWorkers) {
     EXPECT_EQ(other.result.history.size(), one.result.history.size());
   }
   // Workers of a team have the keys of their own samples only.
-  Shape team = GroupedJob(folder, 2);
+  JobShape team = GroupedJob(folder, 2);
   team.set.emplace_back("parallel.data=1");
   const JobRun evaluated =
       RunJob(folder, "one", team,
@@ -89,7 +89,7 @@ TEST(MetricsInProcess, AreTheSameDigitsForAnyNumberOfWorkers) {
 
 TEST(MetricsInProcess, AGroupOfListsEndsTheJobBeforeItTrains) {
   const test::TempFolder folder;
-  Shape shape = GroupedJob(folder, 1);
+  JobShape shape = GroupedJob(folder, 1);
   shape.set.emplace_back("model.loss.0.group=features");
   const JobRun run = RunJob(folder, "lists", shape);
   EXPECT_EQ(ExitCodeOf(run.result.status), 2) << run.result.status;

@@ -8,12 +8,38 @@ namespace {
 
 void AddColumnLosses(CaseMaker& make) {
   const SymShape column = {Batch(), Const(1)};
-  for (const char* op : {"bce_with_logits", "mse"}) {
+  const std::pair<const char*, Attrs> losses[] = {
+      {"bce_with_logits", {}},
+      {"bce_with_logits", {{"pos_weight", 3.5}}},
+      {"focal_with_logits", {{"gamma", 2.0}, {"alpha", 0.25}}},
+      {"focal_with_logits", {{"gamma", 0.0}, {"alpha", 0.5}}},
+      {"focal_with_logits", {{"gamma", 0.5}, {"alpha", 1.0}}},
+      {"mse", {}}};
+  for (const auto& [op, attrs] : losses) {
     for (const size_t inputs : {size_t{2}, size_t{3}}) {
-      OpCase& c = make.Add(std::string(op) + (inputs == 3 ? ", weighted" : ""), op, {},
+      std::string name = op;
+      for (const auto& [key, value] : attrs) {
+        name += fmt::format(", {} {}", key, std::get<double>(value));
+      }
+      OpCase& c = make.Add(name + (inputs == 3 ? ", weighted" : ""), op, attrs,
                            std::vector<SymShape>(inputs, column));
       for (double& label : c.inputs[1].values) label = label > 0 ? 1 : 0;
       for (size_t i = 1; i < inputs; ++i) c.inputs[i].smooth = false;
+    }
+  }
+}
+
+void AddNegatives(CaseMaker& make) {
+  for (const char* op : {"bpr", "sampled_softmax"}) {
+    for (const int64_t negatives : {1, 7}) {
+      for (const bool weighted : {false, true}) {
+        std::vector<SymShape> shapes = {{Batch(), Const(1 + negatives)}};
+        if (weighted) shapes.push_back({Batch(), Const(1)});
+        OpCase& c = make.Add(
+            fmt::format("{} of {} negatives{}", op, negatives, weighted ? ", weighted" : ""), op,
+            {}, shapes);
+        if (weighted) c.inputs[1].smooth = false;
+      }
     }
   }
 }
@@ -80,6 +106,7 @@ void AddInBatch(CaseMaker& make, const InBatchCase& of) {
 
 void AddLossCases(CaseMaker& make) {
   AddColumnLosses(make);
+  AddNegatives(make);
   AddCrossEntropies(make);
   AddPicks(make);
   AddInBatch(make, {.name = ""});

@@ -14,13 +14,17 @@ void AddPairs(CaseMaker& make, const char* op) {
   make.Add(name + ", a column for all", op, {}, {{b, Const(17)}, {b, Const(1)}});
   make.Add(name + ", both ways", op, {}, {{b, Const(1), Const(4)}, {b, Const(3), Const(1)}});
   for (size_t i = first; i < make.cases.size(); ++i) {
-    const bool compares = FindOp(op)->gradient == nullptr;
+    const bool compares = FindOp(op)->gradient == nullptr, chooses = name.starts_with('m');
+    double shift = 0;
     for (CaseInput& input : make.cases[i].inputs) {
       // Comparisons get multiples of 1/2, so that some values are equal; divisors are not near 0.
+      // The values between which maximum and minimum choose differ by 1/4 or more, because where
+      // they are equal there is no derivative.
       for (double& x : input.values) {
-        if (compares) x = std::round(2 * x) / 2;
+        if (compares || chooses) x = std::round(2 * x) / 2 + shift;
         if (name == "div") x = std::copysign(0.5 + std::fabs(x), x);
       }
+      if (chooses) shift = 0.25;
     }
   }
 }

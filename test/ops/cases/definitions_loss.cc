@@ -15,15 +15,54 @@ Numbers Mean(const OpCase& c, const Numbers* weights, const F& f) {
   return {sum / c.run.step_samples};
 }
 
-double Bce(double x, double label) {
-  const double p = 1 / (1 + std::exp(-x));
-  return -label * std::log(p) - (1 - label) * std::log(1 - p);
-}
-double Squared(double x, double label) { return (x - label) * (x - label); }
-
 const Numbers* Weights(const OpCase& c) {
   return c.inputs.size() == 3 ? &c.inputs[2].values : nullptr;
 }
+
+// The value of a double attribute.
+double Attr(const OpCase& c, const char* name, double fallback) {
+  const auto found = c.attrs.find(name);
+  return found == c.attrs.end() ? fallback : std::get<double>(found->second);
+}
+
+std::vector<Numbers> Bce(const OpCase& c) {
+  return {Mean(c, Weights(c), [&](size_t i) {
+    const double label = c.inputs[1].values[i], p = 1 / (1 + std::exp(-c.inputs[0].values[i]));
+    return -label * Attr(c, "pos_weight", 1) * std::log(p) - (1 - label) * std::log(1 - p);
+  })};
+}
+
+std::vector<Numbers> Focal(const OpCase& c) {
+  return {Mean(c, Weights(c), [&](size_t i) {
+    const bool positive = c.inputs[1].values[i] != 0;
+    const double p = 1 / (1 + std::exp(-c.inputs[0].values[i])), q = positive ? p : 1 - p;
+    const double alpha = Attr(c, "alpha", 0.25);
+    return -(positive ? alpha : 1 - alpha) * std::pow(1 - q, Attr(c, "gamma", 2)) * std::log(q);
+  })};
+}
+
+// The scores of sample i: the positive item's, and the negative ones'.
+std::vector<Numbers> Negatives(const OpCase& c, double (*f)(double, const Numbers&)) {
+  const Tensor x = In(c, 0);
+  const Numbers* const weights = c.inputs.size() == 2 ? &c.inputs[1].values : nullptr;
+  return {Mean(c, weights, [&](size_t i) {
+    Numbers negatives;
+    for (int64_t j = 1; j < x.dim(1); ++j) negatives.push_back(x.at({static_cast<int64_t>(i), j}));
+    return f(x.at({static_cast<int64_t>(i), 0}), negatives);
+  })};
+}
+double BprOf(double positive, const Numbers& negatives) {
+  double sum = 0;
+  for (const double x : negatives) sum -= std::log(1 / (1 + std::exp(x - positive)));
+  return sum / static_cast<double>(negatives.size());
+}
+double SampledSoftmaxOf(double positive, const Numbers& negatives) {
+  double sum = std::exp(positive);
+  for (const double x : negatives) sum += std::exp(x);
+  return -std::log(std::exp(positive) / sum);
+}
+
+double Squared(double x, double label) { return (x - label) * (x - label); }
 
 std::vector<Numbers> OfColumns(const OpCase& c, double (*f)(double, double)) {
   return {Mean(c, Weights(c),
@@ -90,7 +129,10 @@ std::vector<Numbers> InBatch(const OpCase& c) {
 }  // namespace
 
 std::vector<Numbers> LossDefinition(const OpCase& c) {
-  if (c.op == "bce_with_logits") return OfColumns(c, Bce);
+  if (c.op == "bce_with_logits") return Bce(c);
+  if (c.op == "focal_with_logits") return Focal(c);
+  if (c.op == "bpr") return Negatives(c, BprOf);
+  if (c.op == "sampled_softmax") return Negatives(c, SampledSoftmaxOf);
   if (c.op == "mse") return OfColumns(c, Squared);
   if (c.op == "softmax_cross_entropy") return CrossEntropy(c);
   if (c.op == "pick") return Pick(c);

@@ -44,6 +44,8 @@ struct KeyCase {
 using Flags = std::vector<std::string_view>;
 const Flags kPipe = {"data.train=~", "data.format=pipe", "data.command=a"};
 const Flags kPairs = {"model.loss.0={type: in_batch_softmax, input: deep, item: e}"};
+const Flags kFocal = {"model.loss.0.type=focal"};
+const Flags kNegatives = {"model.loss.0={type: bpr, input: deep, negatives: deep}"};
 const Flags kCut = {"parallel.cut=[{match: deep, strategy: [[1, 1]]}]"};
 const Flags kPlace = {"parallel.place=[{match: deep, device: cpu}]"};
 const Flags kPlaceTable = {"parallel.place=[{table: t, device: cpu}]"};
@@ -105,6 +107,10 @@ const KeyCase kCases[] = {
     {"model.loss.0.label", "model.loss.0.label=bought"},
     {"model.loss.0.name", "model.loss.0.name=other"},
     {"model.loss.0.weight", "model.loss.0.weight=2"},
+    {"model.loss.0.pos_weight", "model.loss.0.pos_weight=2"},
+    {"model.loss.0.gamma", "model.loss.0.gamma=3", kFocal},
+    {"model.loss.0.alpha", "model.loss.0.alpha=0.5", kFocal},
+    {"model.loss.0.negatives", "model.loss.0.negatives=wide", kNegatives},
     {"model.loss.0.group", "model.loss.0.group=item"},
     {"model.loss.0.top_k", "model.loss.0.top_k=5", {"model.loss.0.group=item"}},
     {"model.loss.0.item", "model.loss.0.item=wide", kPairs},

@@ -98,6 +98,25 @@ TEST(LoadJob, PairsNeedNoLabel) {
   EXPECT_EQ(job.model.losses[0].temperature, 0.5f);
 }
 
+TEST(LoadJob, LossesOfNegativesNeedNoLabel) {
+  const std::string bpr =
+      Replaced(Replaced(kGoodJob, "type: binary_cross_entropy, input: deep, label: click",
+                        "type: bpr, input: deep, negatives: deep"),
+               "- {name: price, fill: 0}",
+               "- {name: price, fill: 0}\n    - {name: others, type: ids, length: 4, transform: "
+               "sampled_unigram, of: item}");
+  const JobConfig job = Loaded(bpr);
+  EXPECT_EQ(job.model.losses[0].label, "");
+  EXPECT_EQ(job.model.losses[0].name, "bpr");
+  EXPECT_EQ(job.train.early_stop->metric, "valid.logloss");
+  EXPECT_TRUE(job.data.columns.back().is_sampled());
+  const JobConfig focal =
+      Loaded(Replaced(kGoodJob, "type: binary_cross_entropy", "type: focal, gamma: 1.5"));
+  EXPECT_EQ(focal.model.losses[0].gamma, 1.5f);
+  EXPECT_EQ(focal.model.losses[0].alpha, 0.25f);
+  EXPECT_EQ(focal.train.early_stop->metric, "valid.auc");
+}
+
 TEST(LoadJob, TablesInheritTheRuleButNotRegularisation) {
   const JobConfig job = Loaded(Replaced(
       Replaced(kGoodJob, "optimizer: {name: adagrad, lr: 0.02}, l2: 0.05", "l2_scope: touched"),
@@ -171,6 +190,33 @@ TEST(LoadJob, ColumnsOfCriteoAreKnown) {
   EXPECT_EQ(OwnColumnsText(InfoOf(DataFormat::kCriteo)), "label, I1..I13, C1..C26");
   data.format = DataFormat::kLibsvm;
   EXPECT_TRUE(ConfiguredColumns(data).empty());
+}
+
+TEST(LoadJob, TheDataHasTheJobsSeed) {
+  EXPECT_EQ(Loaded(kGoodJob).data.seed, 7u);
+  EXPECT_EQ(Loaded(kGoodJob, {.overrides = {"seed=12"}}).data.seed, 12u);
+  EXPECT_EQ(Loaded(Replaced(kGoodJob, "seed: 7\n", "")).data.seed, JobConfig().seed);
+}
+
+TEST(LoadJob, PatternsMatchNoDerivedColumn) {
+  const std::string often =
+      Replaced(kGoodJob, "- {name: price, fill: 0}",
+               "- {name: price, fill: 0}\n    - {name: often, transform: log_frequency, of: item}");
+  EXPECT_EQ(ProblemsOf(Replaced(often, "[e, price]", "[e, \"of*\"]")),
+            "job.yaml:18: model.graph.deep.inputs: \"of*\" matches no feature column of the files\n"
+            "1 problem, nothing started");
+  EXPECT_EQ(Loaded(Replaced(often, "[e, price]", "[e, often]")).model.nodes[1].inputs[1], "often");
+}
+
+TEST(LoadJob, DerivedColumnsComeLast) {
+  DataConfig data;
+  data.format = DataFormat::kCsv;
+  data.columns = {{.name = "often", .transform = "log_frequency", .of = {"item"}},
+                  {.name = "drawn", .transform = "sampled_uniform", .of = {"item"}},
+                  {.name = "item", .type = ColumnType::kId}};
+  std::vector<std::string> names;
+  for (const ColumnSpec& column : ConfiguredColumns(data)) names.push_back(column.name);
+  EXPECT_THAT(names, ElementsAre("item", "often", "drawn"));
 }
 
 TEST(LoadJob, NamesOfEnumsAreTheWordsOfTheFile) {

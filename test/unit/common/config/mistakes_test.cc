@@ -140,7 +140,33 @@ constexpr Mistake kMistakes[] = {
      "11: data.columns.price.transform: found \"named\", which is for types id, ids, string and "
      "strings only"},
     {"OfWithoutCrossed", "{name: item, type: string}", "{name: item, type: string, of: [a, b]}",
-     "9: data.columns.item.of: is for transform crossed only"},
+     "9: data.columns.item.of: is for transforms crossed, sampled_uniform, sampled_unigram "
+     "and log_frequency only"},
+    {"SampledKey", "{name: item, type: string}",
+     "{name: item, type: string, transform: sampled_uniform}",
+     "9: data.columns.item.transform: found \"sampled_uniform\", which is for type ids with a "
+     "length only"},
+    {"SampledFromNothing", "- {name: price, fill: 0}",
+     "- {name: price, fill: 0}\n    - {name: x, type: ids, length: 2, transform: sampled_unigram}",
+     "12: data.columns.x.of: found 0 columns, expected the one from which it is computed"},
+    {"FrequencyOfNothing", "- {name: price, fill: 0}",
+     "- {name: price, fill: 0}\n    - {name: x, transform: log_frequency, of: itm}",
+     "12: data.columns.x.of: there is no column \"itm\"; did you mean \"item\"?"},
+    {"FrequencyAsKeys", "- {name: price, fill: 0}",
+     "- {name: price, fill: 0}\n    - {name: x, type: id, transform: log_frequency, of: item}",
+     "12: data.columns.x.transform: found \"log_frequency\", which is for type float and role "
+     "feature only"},
+    {"FrequencyWithAFill", "- {name: price, fill: 0}",
+     "- {name: price, fill: 0}\n    - {name: x, transform: log_frequency, of: item, fill: 1}",
+     "12: data.columns.x.fill: is for columns in files only"},
+    {"SampledWithWeights", "- {name: price, fill: 0}",
+     "- {name: price, fill: 0}\n    - {name: x, type: ids, length: 2, transform: sampled_unigram, "
+     "of: item, weighted: true}",
+     "12: data.columns.x.weighted: is for columns in files only"},
+    {"SampledFromLists", "- {name: price, fill: 0}",
+     "- {name: price, fill: 0}\n    - {name: x, type: ids, length: 2, transform: sampled_unigram, "
+     "of: history}",
+     "12: data.columns.x.of: \"history\" holds lists, expected columns of type id or string"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Job, Mistakes, ::testing::ValuesIn(kMistakes),

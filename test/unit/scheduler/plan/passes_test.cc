@@ -54,7 +54,8 @@ struct Model {
 };
 constexpr Model kModels[] = {{"DeepFm", [] { return TinyJob(TinyDeepFm()); }},
                              {"Din", [] { return TinyJob(TinyDin()); }},
-                             {"EveryLoss", test::TinyLosses}};
+                             {"EveryLoss", test::TinyLosses},
+                             {"MoreLosses", test::TinyMoreLosses}};
 
 class PassesOf : public ::testing::TestWithParam<Model> {};
 INSTANTIATE_TEST_SUITE_P(Models, PassesOf, ::testing::ValuesIn(kModels),

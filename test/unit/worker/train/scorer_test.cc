@@ -96,6 +96,24 @@ TEST(ScorerTest, AWorkerOfATeamGroupsItsOwnSamples) {
   EXPECT_EQ(done->losses[0].groups, (std::vector<Key>{5, 6}));
 }
 
+// A message of 4 + 1 + 8 bytes for each sample, and of 64 or more for each batch of a loss.
+TEST(ScorerTest, MoreScoresThanAMessageTakesAreRefused) {
+  Graph graph = TwoLosses();
+  graph.losses[0].group_column = 2;
+  auto scorer = Scorer::Open(graph, "", {}, 1000);
+  ASSERT_TRUE(scorer.ok());
+  const std::vector<float> logits(40, 1.0f), prices(40, 1.0f);
+  const std::vector<std::span<const float>> outputs = {logits, prices};
+  Batch batch = Labels(0, std::vector<float>(40, 1.0f));
+  batch.columns.resize(3);
+  batch.columns[2].keys.assign(40, 7);
+  EXPECT_TRUE(scorer->Add(0, batch, outputs).ok());
+  const Status second = scorer->Add(1, batch, outputs);
+  EXPECT_EQ(ExitCodeOf(second), 2) << second;
+  EXPECT_NE(ToText(second).find("more than 1000 B, the limit of a message"), std::string::npos)
+      << second;
+}
+
 TEST(ScorerTest, SamplesWithoutALabelEnterNoSum) {
   const Graph graph = TwoLosses();
   auto scorer = Scorer::Open(graph, "", {});
@@ -156,6 +174,56 @@ TEST(ScorerTest, ClassesAndPairsAreCountedAndPredicted) {
   std::stringstream text;
   text << std::ifstream(folder / "out.csv").rdbuf();
   EXPECT_EQ(text.str(), "genre,next,pair\n2,1.5,3\n1,2.5,4\n");
+}
+
+TEST(ScorerTest, LossesOfLogitsAreTheirFormulas) {
+  Graph graph;
+  graph.losses = {
+      {.name = "weighted", .type = "binary_cross_entropy", .label_column = 0, .pos_weight = 3},
+      {.name = "focal", .type = "focal", .label_column = 0, .gamma = 1.5f, .alpha = 0.75f}};
+  auto scorer = Scorer::Open(graph, "", {});
+  ASSERT_TRUE(scorer.ok());
+  const std::vector<float> logits = {0.5f, -2.0f, 3.0f};
+  const std::vector<std::span<const float>> outputs = {logits, logits};
+  ASSERT_TRUE(scorer->Add(0, Labels(0, {1, 1, 0}), outputs).ok());
+  const auto done = scorer->Finish();
+  ASSERT_TRUE(done.ok());
+  double weighted = 0, focal = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    const double p = 1 / (1 + std::exp(-double{logits[i]})), q = i < 2 ? p : 1 - p;
+    weighted -= (i < 2 ? 3 : 1) * std::log(q);
+    focal -= (i < 2 ? 0.75 : 0.25) * std::pow(1 - q, 1.5) * std::log(q);
+  }
+  EXPECT_NEAR(done->losses[0].parts[0].loss_sum, weighted, 1e-12);
+  EXPECT_NEAR(done->losses[1].parts[0].loss_sum, focal, 1e-12);
+  EXPECT_EQ(done->losses[1].scores, (std::vector<float>{-2, 0.5, 3}));
+}
+
+TEST(ScorerTest, APositiveItemIsComparedWithItsNegatives) {
+  const test::ScratchFolder folder;
+  Graph graph;
+  graph.losses = {{.name = "bpr", .type = "bpr"},
+                  {.name = "softmax", .type = "sampled_softmax", .label_column = 0}};
+  auto scorer = Scorer::Open(graph, folder / "out.csv", {});
+  ASSERT_TRUE(scorer.ok());
+  const std::vector<float> scores = {2, 1, -1, 0.5f, 0.5f, 0};
+  const std::vector<std::span<const float>> outputs = {scores, scores};
+  ASSERT_TRUE(scorer->Add(0, Labels(0, {1, 0}), outputs).ok());
+  const auto done = scorer->Finish();
+  ASSERT_TRUE(done.ok());
+  const auto pair = [](double negative, double positive) {
+    return std::log1p(std::exp(negative - positive));
+  };
+  const EvaluatePart bpr = done->losses[0].parts[0], softmax = done->losses[1].parts[0];
+  EXPECT_NEAR(bpr.loss_sum, (pair(1, 2) + pair(-1, 2) + pair(0.5, 0.5) + pair(0, 0.5)) / 2, 1e-12);
+  EXPECT_EQ(bpr.samples, 2u);
+  EXPECT_EQ(bpr.hits, 1u) << "a tie is no hit";
+  EXPECT_NEAR(softmax.loss_sum, std::log(std::exp(2.0) + std::exp(1.0) + std::exp(-1.0)) - 2,
+              1e-12);
+  EXPECT_EQ(softmax.samples, 1u) << "the second is no pair";
+  std::stringstream text;
+  text << std::ifstream(folder / "out.csv").rdbuf();
+  EXPECT_EQ(text.str(), "bpr,softmax\n2,2\n0.5,0.5\n");
 }
 
 TEST(ScorerTest, PredictionsAreOneLineASampleAndAColumnALoss) {

@@ -113,8 +113,7 @@ std::vector<ColumnSpec> ScriptedColumns() {
 
 class MadeUpSamples : public Dataset {
  public:
-  MadeUpSamples(uint64_t rows, std::vector<uint64_t>* gathered)
-      : rows_(rows), gathered_(gathered) {}
+  MadeUpSamples(uint64_t rows, ReadRows* gathered) : rows_(rows), gathered_(gathered) {}
   uint64_t rows() const override { return rows_; }
   const std::vector<ColumnSpec>& columns() const override { return columns_; }
   uint64_t fingerprint() const override { return 1; }
@@ -122,7 +121,10 @@ class MadeUpSamples : public Dataset {
   void Gather(std::span<const uint64_t> rows, Batch& batch) const override {
     batch.samples = static_cast<uint32_t>(rows.size());
     batch.columns.assign(3, {});
-    if (gathered_ != nullptr) gathered_->insert(gathered_->end(), rows.begin(), rows.end());
+    if (gathered_ != nullptr) {
+      gathered_->rows.insert(gathered_->rows.end(), rows.begin(), rows.end());
+      gathered_->epochs.insert(batch.epoch);
+    }
     for (const uint64_t row : rows) {
       const float label = row == kBadRow ? 7.0f : static_cast<float>(row % 2);
       batch.columns[0].floats.push_back(label);
@@ -133,7 +135,7 @@ class MadeUpSamples : public Dataset {
 
  private:
   const uint64_t rows_;
-  std::vector<uint64_t>* const gathered_;
+  ReadRows* const gathered_;
   const std::vector<ColumnSpec> columns_ = ScriptedColumns();
   const OpenStats stats_;
 };
@@ -346,7 +348,7 @@ ScriptedRank::ScriptedRank(const RankSetting& setting_in, std::unique_ptr<Mesh> 
 
 ScriptedRank::~ScriptedRank() { engine->Abandon(); }
 
-std::unique_ptr<Dataset> MakeSamples(uint64_t rows, std::vector<uint64_t>* gathered) {
+std::unique_ptr<Dataset> MakeSamples(uint64_t rows, ReadRows* gathered) {
   return std::make_unique<MadeUpSamples>(rows, gathered);
 }
 

@@ -160,9 +160,14 @@ class ScriptedRank {
   std::unique_ptr<RowPuller> puller;
 };
 
+// The rows that were read, in order, and the epochs for which they were.
+struct ReadRows {
+  std::vector<uint64_t> rows;
+  std::set<uint64_t> epochs;
+};
 // Samples of a label, a key and a number. Rows that are read go to `gathered`, if it is given; one
 // thread reads at a time.
-std::unique_ptr<Dataset> MakeSamples(uint64_t rows, std::vector<uint64_t>* gathered = nullptr);
+std::unique_ptr<Dataset> MakeSamples(uint64_t rows, ReadRows* gathered = nullptr);
 
 // Ranks that share memory, with a script in front. `interrupted` ends their waits.
 std::vector<std::unique_ptr<Mesh>> PlainMeshes(uint32_t ranks,

@@ -164,6 +164,9 @@ TEST(CheckLabelsTest, ALabelThatTheLossDoesNotTakeIsNamed) {
   EXPECT_EQ(LabelProblem("in_batch_softmax", 3, {0, 1, 2}),
             "column genre of sample 13 is 2; in_batch_softmax takes labels 0 and 1; map the labels "
             "to 0 and 1");
+  EXPECT_EQ(LabelProblem("focal", 1, {0, 1, 2}),
+            "column genre of sample 13 is 2; focal takes labels 0 and 1; map the labels to 0 and "
+            "1, or use the loss mse");
 }
 
 // Two columns, of which the second has two ids for each sample.

@@ -73,7 +73,7 @@ class TrainedWorker {
     return trainer->Train(order);
   }
 
-  std::vector<uint64_t> trained, validated;  // Rows that were read.
+  ReadRows trained, validated;
   std::vector<std::pair<Step, uint64_t>> progress;
   std::deque<SplitMessage> splits;  // Given out one by one.
   std::optional<Trainer> trainer;
@@ -118,7 +118,7 @@ class TrainerTest : public ::testing::Test {
   std::vector<uint64_t> RowsRead() const {
     std::vector<uint64_t> rows;
     for (const auto& worker : workers_) {
-      rows.insert(rows.end(), worker->trained.begin(), worker->trained.end());
+      rows.insert(rows.end(), worker->trained.rows.begin(), worker->trained.rows.end());
     }
     return rows;
   }
@@ -181,6 +181,9 @@ TEST_F(TrainerTest, TwoOrdersReadWhatOneDoes) {
   EXPECT_EQ(RowsRead(), whole);
   EXPECT_EQ(server_->pushes(), pushes);
   EXPECT_EQ(done.samples, kRows - 16);
+  EXPECT_THAT(workers_[0]->trained.epochs, ElementsAre(3));
+  ASSERT_TRUE(workers_[0]->trainer->Evaluate({.step = 16, .split = SplitKind::kValid}).ok());
+  EXPECT_THAT(workers_[0]->validated.epochs, ElementsAre(0)) << "whatever was trained before";
 }
 
 // The engine computes with rows of the order's slices, which go with the order. (What it reads too
@@ -229,6 +232,7 @@ TEST_F(TrainerTest, AsynchronousWorkersReadTheirPartsAndSetDenseValuesOnce) {
   Train({.epoch = 1, .epoch_first_step = 4, .first_step = 4, .end_step = 8, .slice_owner = {5, 6}});
   EXPECT_EQ(Steps("set").size(), 2u) << "the servers have them";
   EXPECT_EQ(server_->pushes().size(), 2u * 8);
+  for (const auto& worker : workers_) EXPECT_THAT(worker->trained.epochs, ElementsAre(0, 1));
 }
 
 // Parts 0 to 4 of a second epoch, in two pieces: two and a half steps of two slices.
@@ -244,7 +248,8 @@ TEST_F(TrainerTest, WithoutABoundAWorkerReadsThePartsThatItIsGiven) {
   const JobConfig job = ScriptedJob({});
   std::vector<uint64_t> want;
   EpochOrder(job.seed, 1, kRows, job.data.shuffle_window).Rows(0, 40, want);
-  EXPECT_EQ(worker.trained, want);
+  EXPECT_EQ(worker.trained.rows, want);
+  EXPECT_THAT(worker.trained.epochs, ElementsAre(1));
   EXPECT_EQ(Steps("push"), (std::vector<Step>{4, 4, 5, 5, 6}));
   EXPECT_EQ(worker.progress.back(), std::pair(Step{7}, uint64_t{40}));
 }
@@ -260,12 +265,13 @@ TEST_F(TrainerTest, AnEvaluationReadsEveryBatchOnceInTheOrderOfTheFile) {
       batches.push_back(part.batch);
       samples.push_back(part.samples);
     }
-    EXPECT_TRUE(std::ranges::is_sorted(workers_[r]->validated));
+    EXPECT_TRUE(std::ranges::is_sorted(workers_[r]->validated.rows));
   }
   EXPECT_THAT(batches, ElementsAre(0, 2, 1, 3));
   EXPECT_THAT(samples, ElementsAre(16, 16, 16, 12));
-  std::vector<uint64_t> rows = workers_[0]->validated;
-  rows.insert(rows.end(), workers_[1]->validated.begin(), workers_[1]->validated.end());
+  std::vector<uint64_t> rows = workers_[0]->validated.rows;
+  const std::vector<uint64_t>& others = workers_[1]->validated.rows;
+  rows.insert(rows.end(), others.begin(), others.end());
   EXPECT_EQ(Sorted(rows), RowsUpTo(kRows));
   EXPECT_THAT(Steps("push"), IsEmpty());
 }

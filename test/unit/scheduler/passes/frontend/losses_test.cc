@@ -15,6 +15,7 @@ namespace {
 
 using test::TinyColumns;
 using test::TinyLosses;
+using test::TinyMoreLosses;
 using ::testing::HasSubstr;
 
 std::vector<std::string> InputsOf(const Graph& graph, const std::string& node) {
@@ -87,6 +88,53 @@ TEST(LossesTest, WeightZeroChangesNoBitOfTheOthersGradients) {
   EXPECT_EQ(grads(two), alone);
 }
 
+TEST(LossesTest, ScoresOfNegativesStandBesideThatOfTheItem) {
+  std::vector<ColumnSpec> columns = TinyColumns();
+  const Result<Plan> plan = MakePlan({TinyMoreLosses(), columns, 1});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  using Names = std::vector<std::string>;
+  const Graph& graph = plan->graph;
+  EXPECT_EQ(InputsOf(graph, "loss.bpr.scores"), (Names{"logit.bias_add", "others.bias_add"}));
+  EXPECT_EQ(InputsOf(graph, "loss.bpr"), (Names{"loss.bpr.scores"}));
+  EXPECT_EQ(InputsOf(graph, "loss.sampled_softmax"),
+            (Names{"loss.sampled_softmax.scores", "label"}));
+  EXPECT_EQ(graph.value(graph.losses[5].output).shape[1], Const(5));
+  columns.push_back(test::TinyColumn("w", ColumnType::kFloat, ColumnRole::kWeight));
+  const Result<Plan> weighted = MakePlan({TinyMoreLosses(), columns, 1});
+  ASSERT_TRUE(weighted.ok()) << weighted.status();
+  EXPECT_THAT(InputsOf(weighted->graph, "loss.bpr"), ::testing::Contains("w"));
+  EXPECT_EQ(InputsOf(weighted->graph, "loss.sampled_softmax.weight"), (Names{"label", "w"}));
+}
+
+TEST(LossesTest, PatternsReadNoDerivedColumn) {
+  std::vector<ColumnSpec> columns = TinyColumns();
+  columns.push_back(test::TinyColumn("I9", ColumnType::kFloat));
+  const JobConfig job = TinyLosses();
+  const auto reads = [&] {
+    const Result<Plan> plan = MakePlan({job, columns, 1});
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() && std::ranges::any_of(plan->graph.inputs, [&](const InputSpec& input) {
+             return std::ranges::count(input.columns, static_cast<uint32_t>(columns.size() - 1)) >
+                    0;
+           });
+  };
+  EXPECT_TRUE(reads());
+  columns.back().transform = "log_frequency";
+  EXPECT_FALSE(reads());
+}
+
+TEST(LossesTest, KeysOfALossBecomeAttributes) {
+  const Result<Plan> plan = PlanOf(TinyMoreLosses());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto attr = [&](const std::string& node, const char* name) {
+    const auto found = std::ranges::find(plan->graph.nodes, node, &Node::name);
+    return FloatAttr(found->attrs, name, -1);
+  };
+  EXPECT_EQ(attr("loss.label", "pos_weight"), 3);
+  EXPECT_EQ(attr("loss.focal", "gamma"), 2);
+  EXPECT_EQ(attr("loss.focal", "alpha"), 0.25);
+}
+
 TEST(LossesTest, AGroupIsAColumnThatNoNodeReads) {
   JobConfig job = TinyLosses();
   job.model.losses[0].group = "C1";
@@ -147,6 +195,24 @@ const Mistake kMistakes[] = {
     {"groups that are numbers",
      [](JobConfig& job) { job.model.losses[0].group = "I1"; },
      {"group \"I1\" is no column of one key"}},
+    {"negatives that are vectors of rows",
+     [](JobConfig& job) {
+       job = TinyMoreLosses();
+       job.model.losses[5].negatives = "e";
+     },
+     {"negatives \"e\" has shape [B, 2, 4], expected [B, negatives]", "one score for each"}},
+    {"no such negatives",
+     [](JobConfig& job) {
+       job = TinyMoreLosses();
+       job.model.losses[5].negatives = "other";
+     },
+     {"there is no node \"other\"", "did you mean \"others\""}},
+    {"several scores of the item",
+     [](JobConfig& job) {
+       job = TinyMoreLosses();
+       job.model.losses[5].input = "user";
+     },
+     {"node \"user\": its shape is [B, 3], the loss bpr needs [B, 1]", "units: 1"}},
     {"no such label",
      [](JobConfig& job) { job.model.losses[2].label = "labels"; },
      {"there is no column \"labels\" for the label", "did you mean \"label\"", "model.yaml:101"}},

@@ -149,6 +149,7 @@ JobConfig WithFields(const std::string& op, Attrs attrs) {
 constexpr Model kModels[] = {{"DeepFm", [] { return TinyJob(test::TinyDeepFm()); }},
                              {"Din", [] { return TinyJob(test::TinyDin()); }},
                              {"EveryLoss", test::TinyLosses},
+                             {"MoreLosses", test::TinyMoreLosses},
                              {"Dcn",
                               [] {
                                 return WithFields("cross", {{"layers", int64_t{3}}});
