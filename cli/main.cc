@@ -11,6 +11,7 @@
 #include "common/base/open_files.h"
 #include "common/storage/files.h"
 
+namespace dt::cli {
 namespace {
 
 bool RunsAJob(const std::string& command) {
@@ -20,37 +21,22 @@ bool RunsAJob(const std::string& command) {
   return false;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  using namespace dt::cli;
-  dt::InstallMemoryEnd();
-  // Otherwise glibc would give large message buffers back to the kernel at every free.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-
-  dt::RaiseOpenFilesMax();
-
-  CommandLine line;
-  if (const int code = ParseCommandLine(argc, argv, line); code >= 0) return code;
-  dt::InitLog({.level = line.log_level, .role = ""});
-  StopSignals signals;
-
+int Run(const CommandLine& line, StopSignals& signals) {
   const std::string first = line.command.substr(0, line.command.find(' '));
   // For `report` it is an input.
   const std::string result = first == "report" ? "" : line.result_path;
   const std::string out = first == "data" ? "" : line.out_path;  // For `data` it is a folder.
   for (const std::string& path : {result, out}) {
     if (path.empty()) continue;
-    if (const dt::Status s = dt::CheckWritable(path); !s.ok()) {
+    if (const Status s = CheckWritable(path); !s.ok()) {
       PrintError(s);
-      return dt::ExitCodeOf(s);
+      return ExitCodeOf(s);
     }
   }
   if (RunsAJob(first)) {
-    if (const dt::Status s = dt::CheckAddresses(); !s.ok()) {
+    if (const Status s = CheckAddresses(); !s.ok()) {
       PrintError(s);
-      return dt::ExitCodeOf(s);
+      return ExitCodeOf(s);
     }
   }
   if (first == "train") return RunTrain(line, signals);
@@ -69,4 +55,23 @@ int main(int argc, char** argv) {
   if (first == "keygen") return RunKeygen(line);
   if (first == "data") return RunData(line);
   return RunBench(line, signals);
+}
+
+}  // namespace
+}  // namespace dt::cli
+
+int main(int argc, char** argv) {
+  using namespace dt::cli;
+  dt::InstallMemoryEnd();
+  // Otherwise glibc would give large message buffers back to the kernel at every free.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+
+  dt::RaiseOpenFilesMax();
+
+  CommandLine line;
+  if (const int code = ParseCommandLine(argc, argv, line); code >= 0) return code;
+  dt::InitLog({.level = line.log_level, .role = ""});
+  StopSignals signals;
+  return EndProcess(Run(line, signals));
 }

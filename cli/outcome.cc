@@ -1,10 +1,12 @@
 #include "cli/outcome.h"
 
 #include <cstdio>
+#include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/storage/files.h"
+#include "worker/data/input/remote_files.h"
 
 namespace dt::cli {
 
@@ -62,6 +64,12 @@ int EndJobWith(const CommandLine& line, const Status& status, const std::string&
     }
   }
   return code;
+}
+
+int EndProcess(int code) {
+  if (worker::CloseRemoteFiles()) return code;
+  std::fflush(nullptr);
+  _exit(code);
 }
 
 }  // namespace dt::cli

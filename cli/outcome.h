@@ -38,4 +38,8 @@ int EndJob(const CommandLine& line, const JobResult& result, const StopSignals& 
 int EndJobWith(const CommandLine& line, const Status& status, const std::string& result_json,
                const StopSignals& signals);
 
+// Returns the exit code for `main` to return. If a call to a remote file system runs that has been
+// given up, the process ends here: the call may use objects that the usual end would destroy.
+int EndProcess(int code);
+
 }  // namespace dt::cli

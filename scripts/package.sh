@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes a folder that runs on another machine on which no packages are installed: the program, the CUDA library if the
-# build has one, and every shared library that they need except glibc and the driver. See docs/gpu.md.
+# Makes a folder that runs on another machine on which no packages are installed: the program, the CUDA and Arrow libraries
+# if the build has them, and every shared library that they need except glibc and the driver. See docs/gpu.md.
 #   --build DIR   the build to pack (default build/release); it must have been built
 #   --out DIR     the folder (default build/package/dovetail); its old content is replaced
 #   --no-cuda     leaves out the CUDA library, cuBLASLt and NCCL (0.7 gigabytes)
@@ -42,6 +42,11 @@ if [[ -n $cuda && -e $build/libdovetail_cuda.so ]]; then
   # The CUDA library opens NCCL by its name, if it is there.
   nccl=$(readlink -f "$(dirname "$(env -u LD_LIBRARY_PATH ldd "$build/libdovetail_cuda.so" | awk '/libcublasLt/ { print $3 }')")/libnccl.so.2")
   [[ ! -e $nccl ]] || cp "$nccl" "$out/lib/libnccl.so.2"
+fi
+
+if [[ -e $build/libdovetail_arrow.so ]]; then
+  cp "$build/libdovetail_arrow.so" "$out/bin/"
+  packed+=("$out/bin/libdovetail_arrow.so")
 fi
 
 # True for libraries of the target machine: glibc belongs to its loader, and libcuda to its driver.

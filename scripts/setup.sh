@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Installs missing Debian 12 packages that the build needs, without questions. Takes a second if none is missing.
+# Installs what the build needs and is missing, without questions: Debian 12 packages, and into build/python the Python
+# packages pyarrow (Arrow C++, for Parquet and remote files) and moto (an S3 server for the tests). Takes a second if
+# nothing is missing. Without the Python packages, the program is built without Arrow.
 #   --full   also what `scripts/test.sh --full` needs: clang 16, clang-tidy 16, its sanitizer and OpenMP runtimes,
 #            Chromium
 set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
 
 packages=(
   # the toolchain
@@ -11,9 +14,13 @@ packages=(
   libabsl-dev libzmq3-dev cppzmq-dev libboost-dev librocksdb-dev libtbb-dev libyaml-cpp-dev
   libflatbuffers-dev flatbuffers-compiler libdnnl-dev libgloo-dev libspdlog-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libxxhash-dev libzstd-dev zlib1g-dev
+  # the certificates that s3:// and gs:// are checked with
+  ca-certificates
   # the tests
-  libgtest-dev libgmock-dev python3-numpy
+  libgtest-dev libgmock-dev python3-numpy python3-venv
 )
+# Less than moto[server] brings: only what moto's S3 server imports.
+python_packages=(pyarrow==26.0.1 'moto[s3]==5.2.5' flask==3.1.3 flask-cors==6.0.5)
 case "${1:-}" in
   "") ;;
   --full) packages+=(clang-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev chromium) ;;
@@ -30,7 +37,24 @@ fi
 installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null |
   awk '$2 == "installed" {print $1}' || true)
 missing=$(comm -23 <(printf '%s\n' "${packages[@]}" | sort -u) <(sort -u <<<"$installed"))
+
+# Puts the Python packages beside the build trees, where CMake finds them. A file says which are there.
+install_python_packages() {
+  local python=$root/build/python
+  local installed=$python/installed
+  [[ -f $installed && $(<"$installed") == "${python_packages[*]}" ]] && return
+  echo "setup: installing ${python_packages[*]} into build/python"
+  if python3 -m venv "$python" &&
+    "$python/bin/pip" install -q --disable-pip-version-check --timeout 20 --retries 2 "${python_packages[@]}"; then
+    echo "${python_packages[*]}" >"$installed"
+  else
+    echo "setup: the Python packages above could not be installed; the build goes on without Arrow, so without" \
+      "format: parquet and s3://, gs:// and hdfs://" >&2
+  fi
+}
+
 if [[ -z $missing ]]; then
+  install_python_packages
   echo "setup: all ${#packages[@]} packages are installed"
   exit 0
 fi
@@ -59,4 +83,5 @@ if ! apt install -y --no-install-recommends $missing >/dev/null 2>&1; then
     exit 1
   }
 fi
+install_python_packages
 echo "setup: done"

@@ -59,7 +59,7 @@ Json StatsOf(const Dataset& data) {
     for (size_t c = 0; c < columns.size(); ++c) {
       for (const float value : batch.columns[c].floats) sums[c] += value;
       keys[c].insert(batch.columns[c].keys.begin(), batch.columns[c].keys.end());
-      counts[c] += columns[c].is_keys() ? batch.columns[c].keys.size() : rows.size();
+      counts[c] += batch.columns[c].keys.size() + batch.columns[c].floats.size();
     }
   }
   Json out = {{"rows", data.rows()}, {"columns", Json::array()}};
@@ -71,7 +71,7 @@ Json StatsOf(const Dataset& data) {
       column["distinct"] = keys[c].size();
       column["per_row"] = static_cast<double>(counts[c]) / row_count;
     } else {
-      column["mean"] = sums[c] / row_count;
+      column["mean"] = sums[c] / std::max(1.0, static_cast<double>(counts[c]));
     }
     out["columns"].push_back(std::move(column));
   }

@@ -25,7 +25,8 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options);
 // empty if only the data tells them (libsvm and libffm without `columns`).
 std::vector<ColumnSpec> ConfiguredColumns(const DataConfig& data);
 
-// The files that a path or a glob names, sorted. A glob without a match is returned as it is.
+// The files that a path or a glob names, sorted. A glob without a match is returned as it is, and
+// so is a remote path, whose patterns the reader of the data expands.
 std::vector<std::string> ExpandGlob(const std::string& pattern);
 
 }  // namespace dt

@@ -5,16 +5,18 @@
 
 #include <glob.h>
 
+#include "common/base/remote_path.h"
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"
 
 namespace dt {
-// A pattern without a match stays in the list: opening it then reports that the file is absent.
+// A pattern without a match stays in the list: opening it then reports that the file is absent. So
+// does a pattern of remote files, which are listed when the data is opened.
 std::vector<std::string> ExpandGlob(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> files = {pattern};
-  const bool is_glob = pattern.find_first_of("*?[") != std::string::npos;
+  const bool is_glob = !IsRemotePath(pattern) && pattern.find_first_of("*?[") != std::string::npos;
   if (is_glob && glob(pattern.c_str(), 0, nullptr, &found) == 0) {
     files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
     std::sort(files.begin(), files.end());
@@ -123,9 +125,10 @@ ColumnSpec ReadColumn(const MapReader& in) {
 
   const bool list = column.type == ColumnType::kIds || column.type == ColumnType::kStrings;
   if (list && !in.Has("length")) column.length = 0;
-  RefuseKeyFor(in, "length", list, "ids and strings");
+  const bool vector = column.type == ColumnType::kFloat && column.role == ColumnRole::kFeature;
+  RefuseKeyFor(in, "length", list || vector, "ids, strings and features of type float");
   RefuseKeyFor(in, "max_len", list && !in.Has("length"), "ids and strings without a length");
-  RefuseKeyFor(in, "separator", list, "ids and strings");
+  RefuseKeyFor(in, "separator", list || column.is_vector(), "ids, strings and vectors of floats");
   RefuseKeyFor(in, "fill", column.type == ColumnType::kFloat, "type float");
   if (column.role != ColumnRole::kFeature && column.type != ColumnType::kFloat) {
     in.Report("role", "a label or weight is a number, expected type float");

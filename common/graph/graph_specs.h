@@ -21,7 +21,7 @@ inline constexpr uint32_t kNone = ~uint32_t{0};
 
 // The source of a kInput value.
 enum class InputKind : uint8_t {
-  kFloats,         // Float columns `columns`, concatenated: [B, columns].
+  kFloats,         // Float columns `columns`, side by side: [B, sum of their lengths].
   kLabel,          // Label column: [B, 1].
   kSampleWeight,   // [B, 1]
   kIds,            // u32 [B, L]: the ids of columns of fixed length, side by side.
@@ -45,7 +45,7 @@ struct InputSpec {
   ValueIndex value = kNone;
   InputKind kind = InputKind::kFloats;
   std::vector<uint32_t> columns;  // Indices into Plan::columns, for the column kinds.
-  // In a team a device may have some positions of the ids: those from `first` on.
+  // In a team a device may have some positions of the ids or numbers: those from `first` on.
   uint32_t first = 0;
   // For kIds: an id at position p is below rows[p], or below rows[0] if there is one number.
   std::vector<int64_t> rows;

@@ -76,7 +76,7 @@ class PlanChecker {
           return Bad("an input reads column {} as what it does not hold", c);
         }
       }
-      DT_TRY_STATUS(input.kind == InputKind::kKeys ? Keys(input) : Ids(input));
+      DT_TRY_STATUS(input.kind == InputKind::kKeys ? Keys(input) : Positions(input));
     }
     for (const LookupSpec& lookup : graph_.lookups) DT_TRY_STATUS(LookupColumns(lookup));
     for (const LossSpec& loss : graph_.losses) {
@@ -105,18 +105,19 @@ class PlanChecker {
                graph_.value(input.value).name);
   }
 
-  // Ids side by side, some of which this worker has.
-  Status Ids(const InputSpec& input) const {
-    if (input.kind != InputKind::kIds && input.kind != InputKind::kIdWeights) return OkStatus();
+  // Ids or numbers side by side, some of which this worker has.
+  Status Positions(const InputSpec& input) const {
+    const bool ids = input.kind == InputKind::kIds || input.kind == InputKind::kIdWeights;
+    if (!ids && input.kind != InputKind::kFloats) return OkStatus();
     int64_t length = 0;
     for (const uint32_t c : input.columns) length += plan_.columns[c].length;
     const SymShape& shape = graph_.value(input.value).shape;
     const bool fits = shape.size() == 2 && shape[0].symbol != kConstant && shape[0].times == 1 &&
                       shape[1].symbol == kConstant && shape[1].times >= 0 &&
                       int64_t{input.first} + shape[1].times <= length;
-    const bool rows = input.rows.size() == 1 || std::ssize(input.rows) == length;
+    const bool rows = !ids || input.rows.size() == 1 || std::ssize(input.rows) == length;
     if (fits && rows) return OkStatus();
-    return Bad("input \"{}\" reads other ids than its columns hold",
+    return Bad("input \"{}\" reads other positions than its columns hold",
                graph_.value(input.value).name);
   }
 

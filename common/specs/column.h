@@ -15,14 +15,15 @@ inline constexpr std::string_view kColumnTypeNames = "float|id|string|ids|string
 std::string_view NameOf(ColumnType type);
 enum class ColumnRole { kFeature, kLabel, kWeight };
 
-// A named column of a data set. Float columns have one value per sample. Ids and strings become
-// 64-bit keys: `length` keys per sample, or, if the column is ragged (length 0), a varying number.
+// A named column of a data set. Float columns have `length` numbers per sample. Ids and strings
+// become 64-bit keys: `length` keys per sample, or, if the column is ragged (length 0), a varying
+// number.
 struct ColumnSpec {
   std::string name;
   ColumnType type = ColumnType::kFloat;
   ColumnRole role = ColumnRole::kFeature;
-  std::string separator = "|";  // Separates the ids of one cell (types ids and strings).
-  uint32_t length = 1;          // Keys per sample; 0 = ragged.
+  std::string separator = "|";  // Separates the ids or numbers of one cell.
+  uint32_t length = 1;          // Keys or numbers per sample; 0 = ragged.
   // Ragged columns: longer lists are cut to their last max_len ids; 0 = no limit.
   uint32_t max_len = 0;
   float fill = 0;         // Value of an empty float cell.
@@ -42,6 +43,8 @@ struct ColumnSpec {
   bool is_derived() const { return is_sampled() || transform == "log_frequency"; }
   bool is_keys() const { return type != ColumnType::kFloat; }
   bool is_ragged() const { return is_keys() && length == 0; }
+  // Whether a cell holds several numbers, in an order that counts.
+  bool is_vector() const { return !is_keys() && length != 1; }
   friend bool operator==(const ColumnSpec&, const ColumnSpec&) = default;
 };
 

@@ -14,8 +14,9 @@
 
 namespace dt {
 
-// The formats that worker/data/format reads. FORMAT(Csv) gives kCsv here and MakeCsvFormat there.
-#define DT_DATA_FORMATS(FORMAT) FORMAT(Criteo) FORMAT(Libsvm) FORMAT(Libffm) FORMAT(Csv)
+// The formats that worker/data decodes. FORMAT(Csv) gives kCsv here and MakeCsvFormat there.
+#define DT_DATA_FORMATS(FORMAT) \
+  FORMAT(Criteo) FORMAT(Libsvm) FORMAT(Libffm) FORMAT(Csv) FORMAT(Parquet)
 
 #define DT_DATA_FORMAT_KIND(Name) k##Name,
 enum class DataFormat {
@@ -69,6 +70,7 @@ inline constexpr DataFormatInfo kDataFormats[] = {
      .format = DataFormat::kCsv,
      .columns = DataColumns::kListed,
      .has_delimiter = true},
+    {.name = "parquet", .format = DataFormat::kParquet, .columns = DataColumns::kListed},
     {.name = "binary", .format = DataFormat::kBinary, .is_available = false},
     {.name = "pipe",
      .format = DataFormat::kCsv,

@@ -45,6 +45,7 @@ Json ColumnsJson(const std::vector<ColumnSpec>& columns) {
     Json& json = all[c.name] = {{"type", NameOf(c.type)},
                                 {"transform", c.transform.empty() ? "none" : c.transform}};
     if (!c.is_keys()) json["fill"] = c.fill;
+    if (c.is_vector()) json["length"] = c.length;
     if (c.is_ragged() && c.max_len != 0) json["max_len"] = c.max_len;
     if (!c.of.empty()) json["of"] = c.of;
   }

@@ -79,7 +79,9 @@ ValueIndex GraphBuilder::Floats(const std::vector<uint32_t>& columns) {
   Value value;
   value.name = column(columns.front()).name;
   if (columns.size() > 1) value.name += fmt::format("..{}", column(columns.back()).name);
-  value.shape = {Dim{kBatch, 1}, Const(static_cast<int64_t>(columns.size()))};
+  int64_t length = 0;
+  for (const uint32_t c : columns) length += column(c).length;
+  value.shape = {Dim{kBatch, 1}, Const(length)};
   InputSpec spec;
   spec.kind = InputKind::kFloats;
   spec.columns = columns;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <csignal>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <gloo/transport/unbound_buffer.h>
 #include <netdb.h>
 
+#include "common/base/broken_pipe.h"
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
@@ -288,14 +288,6 @@ Status CheckHost(const std::string& host) {
   return OkStatus();
 }
 
-// Gloo reports a write to a lost peer, but does not keep SIGPIPE from the process.
-void KeepFromSigpipe() {
-  struct sigaction now {};
-  if (sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) {
-    std::signal(SIGPIPE, SIG_IGN);
-  }
-}
-
 // Swaps the two bytes of ports: Gloo names a peer by an address that has them the wrong way round.
 std::string WithTruePorts(const std::string& text) {
   std::string fixed;
@@ -354,7 +346,7 @@ Status Agree(Rendezvous& rendezvous, const MeshOptions& options, const Status& o
 
 Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const MeshOptions& options) {
   DT_TRY_STATUS(CheckHost(options.host));
-  KeepFromSigpipe();
+  IgnoreBrokenPipes();  // Gloo reports such a write, but does not suppress the signal.
   for (int attempt = 1;; ++attempt) {
     MeshOptions once = options;
     once.prefix += fmt::format("/{}", attempt);

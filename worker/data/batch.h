@@ -19,7 +19,7 @@ struct SampleRange {
 // One column. Exactly one of the two forms is filled: numbers of all samples, or ids of the
 // worker's own samples.
 struct BatchColumn {
-  std::vector<float> floats;      // [samples]
+  std::vector<float> floats;      // [samples × length]
   std::vector<Key> keys;          // [own samples × length], or ragged: [offsets.back()]
   std::vector<uint32_t> offsets;  // Ragged only: [own samples + 1]
   std::vector<float> weights;     // Weighted only: in the form of keys.

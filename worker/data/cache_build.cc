@@ -71,7 +71,7 @@ Status Build::ReadPiece(Piece& piece, bool& filled) {
       DT_TRY(reader_, source_.Open(input_));
     }
     DT_TRY_STATUS(reader_->Next(piece.bytes));
-    if (piece.bytes.empty() && piece.first && reader_->header_lines() == 0) {
+    if (piece.bytes.empty() && piece.first && !reader_->may_lack_rows()) {
       return Malformed("{}: an empty {} found, rows expected", inputs.name(input_),
                        inputs.is_command() ? "output" : "file");
     }
@@ -102,14 +102,18 @@ Status Build::Judge(PieceBatch& batch, std::optional<KeyShape>& wider) {
   for (const Piece& piece : batch.used()) {
     if (piece.first) lines_before_ = piece.header_lines;
     const BlockResult& result = piece.result;
+    DT_TRY_STATUS(result.failed);
     if (result.widen) {
       wider = result.wider;
       return OkStatus();
     }
     if (result.bad_lines > 0 && meta_.rows_skipped == 0) {
+      const std::string place = result.first_place.empty()
+                                    ? fmt::format("{}", lines_before_ + result.first_bad + 1)
+                                    : " " + result.first_place;
       meta_.first_skipped =
-          fmt::format("{}:{}: {}", WithWrittenPaths(source_.inputs().name(piece.input)),
-                      lines_before_ + result.first_bad + 1, result.first_error);
+          fmt::format("{}:{}: {}", WithWrittenPaths(source_.inputs().name(piece.input)), place,
+                      result.first_error);
       if (on_error_ == OnError::kStop) {
         return WithHint(Malformed("{}", meta_.first_skipped),
                         "correct the row, or set data.on_error to skip");
@@ -169,6 +173,7 @@ Status Build::Run(std::optional<KeyShape>& wider) {
                      inputs.size() == 1 ? "" : "s",
                      meta_.first_skipped.empty() ? "" : ", all were bad: " + meta_.first_skipped);
   }
+  DT_TRY_STATUS(source_.inputs().CheckUnchanged());
   meta_.rows = rows_;
   meta_.options = source_.options_text();
   meta_.sources = source_.inputs().sources_text();

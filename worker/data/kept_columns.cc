@@ -41,8 +41,11 @@ Status KeptColumns::OpenInput() {
   rest_ = text_;
   lines_ = reader_->lines();
   if (lines_ == nullptr && text_.empty()) return DataLoss(kChanged);
-  const std::vector<std::string> cell_names =
-      lines_ == nullptr ? std::vector<std::string>() : lines_->cell_names;
+  if (lines_ == nullptr) {
+    return Invalid("--keep: {} holds no lines of text whose cells can be copied",
+                   source_.inputs().name(input_));
+  }
+  const std::vector<std::string>& cell_names = lines_->cell_names;
   cells_.clear();
   for (const std::string& name : names_) {
     const auto at = std::ranges::find(cell_names, name);

@@ -16,7 +16,7 @@ constexpr uint32_t kCacheLine = 64;
 // Makes room for a column, with ids of `own` samples. Ragged columns get none yet.
 void ClearColumn(const ColumnSpec& spec, size_t samples, size_t own, BatchColumn& out) {
   const size_t keys = spec.is_keys() ? own * spec.length : 0;
-  out.floats.resize(spec.is_keys() ? 0 : samples);
+  out.floats.resize(spec.is_keys() ? 0 : samples * spec.length);
   out.keys.resize(keys);
   out.weights.resize(spec.weighted ? keys : 0);
   out.offsets.assign(spec.is_ragged() ? own + 1 : 0, 0);
@@ -74,6 +74,14 @@ void MappedDataset::GatherFixed(size_t column, std::span<const uint64_t> rows, s
                                 BatchColumn& out) const {
   const ColumnSpec& spec = columns()[column];
   const ColumnSlot slot = cache_->layout().slot(column);
+  const size_t length = spec.length;
+  if (spec.is_vector()) {
+    float* const to = out.floats.data() + first * length;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      std::memcpy(to + i * length, Record(rows[i]) + slot.value, length * sizeof(float));
+    }
+    return;
+  }
   if (!spec.is_keys()) {
     float* const to = out.floats.data() + first;
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -81,7 +89,6 @@ void MappedDataset::GatherFixed(size_t column, std::span<const uint64_t> rows, s
     }
     return;
   }
-  const size_t length = spec.length;
   Key* const to = out.keys.data() + first * length;
   if (length == 1) {
     for (size_t i = 0; i < rows.size(); ++i) {

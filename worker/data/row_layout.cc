@@ -19,7 +19,7 @@ RowLayout::RowLayout(std::vector<ColumnSpec> columns) : columns_(std::move(colum
   for (size_t c = 0; c < columns_.size(); ++c) {
     const ColumnSpec& column = columns_[c];
     if (!column.is_keys() || column.is_ragged()) {
-      slots_[c].value = take(4);
+      slots_[c].value = take(column.is_keys() ? 4 : 4 * column.length);
     } else if (column.weighted) {
       slots_[c].weights = take(4 * column.length);
     }

@@ -16,7 +16,7 @@
 namespace dt::worker {
 
 struct ColumnSlot {
-  // Byte offset in the record: of the float, the first key, or the count of a ragged column.
+  // Byte offset in the record: of the first float, the first key, or the count of a ragged column.
   uint32_t value = 0;
   uint32_t weights = 0;  // Byte offset of the first weight, for a fixed and weighted column.
 };

@@ -52,8 +52,8 @@ FormatRequest FormatRequestFor(const DataConfig& config, Split split,
                         .shape = shape};
   if (config.train.empty()) return request;
   request.open_training = [file = config.train.front()]() -> Result<NamedSource> {
-    DT_TRY(auto bytes, OpenFileSource(file));
-    return NamedSource{std::move(bytes), file};
+    DT_TRY(const InputList inputs, InputList::OfFiles({file}, NameOf(Split::kTrain)));
+    return inputs.Open(0);
   };
   return request;
 }

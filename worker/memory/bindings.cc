@@ -302,9 +302,12 @@ void Bindings::BindInput(const InputSpec& spec, const LookupPlan& slice) {
     case InputKind::kLabel:
     case InputKind::kSampleWeight:
       if (spec.columns.size() == 1) {
-        const float* const column = batch.columns[spec.columns.front()].floats.data();
-        view.data = Mutable(column + SamplesIn(spec.value).begin);
-        break;
+        const std::vector<float>& column = batch.columns[spec.columns.front()].floats;
+        const auto width = static_cast<size_t>(view.dim(1));
+        if (column.size() == width * batch.samples) {
+          view.data = Mutable(column.data() + SamplesIn(spec.value).begin * width);
+          break;
+        }
       }
       [[fallthrough]];
     case InputKind::kIds:

@@ -50,11 +50,9 @@ void* JoinColumns(const InputSpec& spec, const InputPart& part, const Batch& bat
     const auto weights = [&](uint32_t c) { return std::span(batch.WithAll(c).weights); };
     return Join<float>(spec, part, memory, weights, length);
   }
-  const auto floats = [&](uint32_t c) {
-    DT_CHECK(batch.columns[c].floats.size() == batch.samples);
-    return std::span(batch.columns[c].floats);
-  };
-  return Join<float>(spec, part, memory, floats, [](uint32_t) { return size_t{1}; });
+  const auto floats = [&](uint32_t c) { return std::span(batch.columns[c].floats); };
+  const auto width = [&](uint32_t c) { return batch.columns[c].floats.size() / batch.samples; };
+  return Join<float>(spec, part, memory, floats, width);
 }
 
 }  // namespace dt::worker

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "common/base/check.h"
+#include "common/base/remote_path.h"
 #include "common/base/text.h"
 #include "common/config/reader/values.h"
 
@@ -63,7 +64,7 @@ bool AllMaps(const ConfigNode& node) {
 
 std::string BesideFile(const std::string& path, const SourceMark& mark) {
   const std::filesystem::path written(path);
-  if (mark.line == 0 || written.is_absolute() || path.empty()) return path;
+  if (mark.line == 0 || written.is_absolute() || path.empty() || IsRemotePath(path)) return path;
   return (std::filesystem::path(mark.file).parent_path() / written).lexically_normal().string();
 }
 

@@ -82,7 +82,7 @@ struct MapReader::Named {
   MapReader map;
 };
 
-// `path` relative to the folder of the file that `mark` names.
+// `path` relative to the folder of the file that `mark` names; an absolute or remote path as it is.
 std::string BesideFile(const std::string& path, const SourceMark& mark);
 
 }  // namespace dt

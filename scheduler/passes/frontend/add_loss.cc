@@ -127,7 +127,8 @@ class LossAdder {
                                          ShapeText(builder_.graph(), builder_.shape(value))));
     }
     const uint32_t column = ColumnNamed(loss.log_q);
-    if (column == kNone || request_.columns[column].is_keys()) {
+    if (column == kNone || request_.columns[column].is_keys() ||
+        request_.columns[column].is_vector()) {
       return AboutLoss(loss, fmt::format("log_q \"{}\" is neither a node nor a float column{}",
                                          loss.log_q, DidYouMean(loss.log_q, KnownNames())));
     }

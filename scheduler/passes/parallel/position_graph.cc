@@ -138,14 +138,19 @@ class Position {
     return box;
   }
 
-  // The columns of the data, or the positions of ids, that this device reads.
+  // The columns of the data, or the positions of ids and vectors, that this device reads.
   void SetColumns(InputSpec& input, ValueIndex value) const {
+    const SymShape& whole = parallel_.graph.value(value).shape;
     const bool ids = input.kind == InputKind::kIds || input.kind == InputKind::kIdWeights;
-    if (!ids && input.columns.size() < 2) return;
+    const bool vectors = input.kind == InputKind::kFloats &&
+                         whole.back() != Const(static_cast<int64_t>(input.columns.size()));
+    if (!ids && !vectors && input.columns.size() < 2) return;
     const Range columns = PartOf(value).back();
-    if (ids) input.first = static_cast<uint32_t>(columns.begin);
-    if (ids) return;
-    input.columns = {input.columns.begin() + columns.begin, input.columns.begin() + columns.end};
+    if (ids || vectors) {
+      input.first = static_cast<uint32_t>(columns.begin);
+    } else {
+      input.columns = {input.columns.begin() + columns.begin, input.columns.begin() + columns.end};
+    }
   }
 
   void SetPart(ParameterSpec& parameter, ValueIndex value) const {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/base/text.h"
+#include "worker/data/format/cell_values.h"
 #include "worker/data/format/delimited.h"
 #include "worker/data/input/block_reader.h"
 
@@ -20,7 +21,7 @@ class CsvFormat : public LineFormat {
  public:
   explicit CsvFormat(FormatRequest request) : request_(std::move(request)) {}
 
-  Status CheckColumns() const override { return CheckDelimitedColumns(request_.columns); }
+  Status CheckColumns() const override { return CheckListedColumns(request_.columns); }
   std::vector<ColumnSpec> columns() const override { return request_.columns; }
   Result<LineInput> LinesOf(std::string_view text, const std::string& name) override;
 

@@ -1,18 +1,14 @@
 #include "worker/data/format/delimited.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
-#include "common/base/hash.h"
+#include "worker/data/format/cell_values.h"
 #include "worker/data/format/number.h"
 
 namespace dt::worker {
 namespace {
-
-constexpr size_t kSmallIntegers = 4096;
-constexpr std::string_view kIdExpected = "an id from 0 to 18446744073709551615";
 
 // False if a quote is not closed, or is followed by anything but a delimiter. Quoted cells are
 // copied to scratch.unquoted, which must not move: it has room for the whole line.
@@ -67,14 +63,6 @@ bool SplitCells(std::string_view line, char delimiter, RowScratch& scratch) {
   return true;
 }
 
-// floor(ln(v)²) for integers above 2, other integers unchanged: the usual buckets of Criteo's
-// counts.
-int64_t BucketOf(int64_t v) {
-  if (v <= 2) return v;
-  const double log = std::log(static_cast<double>(v));
-  return static_cast<int64_t>(log * log);
-}
-
 // Advice about a cell that is no id: "255.0" was a whole number before some tool wrote it.
 std::string IdAdvice(const ColumnSpec& column, std::string_view cell) {
   const std::string_view texts = column.type == ColumnType::kIds ? "strings" : "string";
@@ -94,21 +82,9 @@ std::string IdAdvice(const ColumnSpec& column, std::string_view cell) {
 class DelimitedDecoder : public LineDecoder {
  public:
   DelimitedDecoder(std::vector<ColumnSpec> columns, DelimitedOptions options)
-      : LineDecoder(RowLayout(std::move(columns))), options_(std::move(options)) {
-    small_logs_.resize(kSmallIntegers);
-    for (size_t i = 0; i < kSmallIntegers; ++i) {
-      small_logs_[i] = SignedLog(static_cast<float>(i));
-    }
-    const auto& all = layout().columns();
-    for (size_t c = 0; c < all.size(); ++c) {
-      if (!all[c].is_crossed()) continue;
-      Crossing& crossing = crossings_.emplace_back(Crossing{.column = c});
-      for (const std::string& name : all[c].of) {
-        const auto operand = std::ranges::find(all, name, &ColumnSpec::name);
-        crossing.of.push_back(static_cast<size_t>(operand - all.begin()));
-      }
-    }
-  }
+      : LineDecoder(RowLayout(std::move(columns))),
+        options_(std::move(options)),
+        crossings_(layout()) {}
 
   size_t line_bytes() const override { return 3 * options_.cells; }
 
@@ -129,36 +105,20 @@ class DelimitedDecoder : public LineDecoder {
       const std::string_view cell = at == kNoCell ? std::string_view() : scratch.cells[at];
       if (!PutCell(c, cell, scratch, block, error)) return LineResult::kBad;
     }
-    for (const Crossing& crossing : crossings_) PutCrossed(crossing, block);
+    if (!crossings_.empty()) crossings_.Put(block.OpenRecord());
     return LineResult::kRow;
   }
 
  private:
-  struct Crossing {
-    size_t column = 0;
-    std::vector<size_t> of;
-  };
-
-  // The key is the hash of the column's name and its operands' keys, one after the other: two
-  // crossings in one table share no rows, and the order of operands counts.
-  void PutCrossed(const Crossing& crossing, Block& block) const {
-    fmt::memory_buffer text;
-    fmt::format_to(std::back_inserter(text), "{}=", layout().columns()[crossing.column].name);
-    for (const size_t c : crossing.of) {
-      const Key key = block.KeyAt(c);
-      text.append(std::string_view(reinterpret_cast<const char*>(&key), sizeof key));
-    }
-    block.PutKey(crossing.column, HashString({text.data(), text.size()}));
-  }
-
   bool PutCell(size_t c, std::string_view cell, RowScratch& scratch, Block& block,
                std::string& error) const {
     const ColumnSpec& column = layout().columns()[c];
     switch (column.type) {
       case ColumnType::kFloat:
-        return PutFloat(c, cell, block, error);
+        return column.is_vector() ? PutVector(c, cell, scratch, block, error)
+                                  : PutFloat(c, cell, block, error);
       case ColumnType::kString:
-        return block.PutKey(c, StringKey(column, cell));
+        return block.PutKey(c, TextKey(column, cell));
       case ColumnType::kId:
         return PutId(c, cell, block, error);
       case ColumnType::kIds:
@@ -168,74 +128,72 @@ class DelimitedDecoder : public LineDecoder {
     return false;
   }
 
-  // With transform `named`, equal texts or ids in two columns have different keys.
-  template <class Cell>
-  static Key NamedKey(const ColumnSpec& column, const Cell& cell) {
-    fmt::memory_buffer text;
-    fmt::format_to(std::back_inserter(text), "{}={}", column.name, cell);
-    return HashString({text.data(), text.size()});
-  }
-
-  static Key StringKey(const ColumnSpec& column, std::string_view cell) {
-    return column.transform.empty() ? HashString(cell) : NamedKey(column, cell);
-  }
-
   // Sets the key of an id; returns false and an error if the cell holds none.
-  static bool IdKey(const ColumnSpec& column, std::string_view cell, Key& key, std::string& error) {
+  static bool ParseId(const ColumnSpec& column, std::string_view cell, Key& key,
+                      std::string& error) {
     cell = Trimmed(cell);
     if (!ParseU64(cell, key)) {
       error = CellError(column.name, Quoted(cell), kIdExpected) + IdAdvice(column, cell);
       return false;
     }
-    if (column.transform == "named") key = NamedKey(column, key);
+    key = IdKey(column, key);
     return true;
   }
 
-  bool PutFloat(size_t c, std::string_view cell, Block& block, std::string& error) const {
-    const ColumnSpec& column = layout().columns()[c];
+  // Sets the number of a cell, or of a part of it; returns false and an error if there is none.
+  bool ParseNumber(const ColumnSpec& column, std::string_view cell, float& value,
+                   std::string& error) const {
     cell = Trimmed(cell);
-    float value = column.fill;
-    if (cell.empty() && column.role == ColumnRole::kFeature) {
-      block.PutFloat(c, value);  // The fill is not transformed.
-      return true;
-    }
+    value = column.fill;
+    if (cell.empty() && column.role == ColumnRole::kFeature) return true;  // Not transformed.
     if (cell.empty() && options_.labels_optional) {
-      block.PutFloat(c, column.role == ColumnRole::kLabel ? kNoLabel : 1.0f);
+      value = column.role == ColumnRole::kLabel ? kNoLabel : 1.0f;
       return true;
     }
     if (!ParseFloat(cell, value)) {
       error = CellError(column.name, Quoted(cell), "a finite number");
       return false;
     }
-    if (!column.transform.empty()) {
-      const bool small =
-          value >= 0 && value < static_cast<float>(kSmallIntegers) && value == std::floor(value);
-      value = small ? small_logs_[static_cast<size_t>(value)] : SignedLog(value);
-    }
+    if (!column.transform.empty()) value = logs_(value);
+    return true;
+  }
+
+  bool PutFloat(size_t c, std::string_view cell, Block& block, std::string& error) const {
+    float value = 0;
+    if (!ParseNumber(layout().columns()[c], cell, value, error)) return false;
     block.PutFloat(c, value);
     return true;
+  }
+
+  // An empty cell is a vector of `fill`.
+  bool PutVector(size_t c, std::string_view cell, RowScratch& scratch, Block& block,
+                 std::string& error) const {
+    const ColumnSpec& column = layout().columns()[c];
+    scratch.weights.assign(cell.empty() ? column.length : 0, column.fill);
+    for (bool more = !cell.empty(); more;) {
+      float& value = scratch.weights.emplace_back();
+      if (!ParseNumber(column, TakeItem(column, cell, more), value, error)) return false;
+    }
+    if (block.PutFloatsAt(block.OpenRecord(), c, scratch.weights)) return true;
+    return WrongLength(column, scratch.weights.size(), error);
   }
 
   bool PutId(size_t c, std::string_view cell, Block& block, std::string& error) const {
     const ColumnSpec& column = layout().columns()[c];
     if (column.transform == "bucket") return PutBucket(c, Trimmed(cell), block, error);
     Key key = 0;
-    return IdKey(column, cell, key, error) && block.PutKey(c, key);
+    return ParseId(column, cell, key, error) && block.PutKey(c, key);
   }
 
   bool PutBucket(size_t c, std::string_view cell, Block& block, std::string& error) const {
     const ColumnSpec& column = layout().columns()[c];
-    fmt::memory_buffer text;
-    fmt::format_to(std::back_inserter(text), "{}=", column.name);
+    if (cell.empty()) return block.PutKey(c, BucketKey(column, std::nullopt));
     int64_t value = 0;
-    if (!cell.empty()) {
-      if (!ParseI64(cell, value)) {
-        error = CellError(column.name, Quoted(cell), "an integer of at most 64 bits");
-        return false;
-      }
-      fmt::format_to(std::back_inserter(text), "{}", BucketOf(value));
+    if (!ParseI64(cell, value)) {
+      error = CellError(column.name, Quoted(cell), "an integer of at most 64 bits");
+      return false;
     }
-    return block.PutKey(c, HashString({text.data(), text.size()}));
+    return block.PutKey(c, BucketKey(column, value));
   }
 
   bool PutList(size_t c, std::string_view cell, RowScratch& scratch, Block& block,
@@ -243,27 +201,36 @@ class DelimitedDecoder : public LineDecoder {
     const ColumnSpec& column = layout().columns()[c];
     scratch.keys.clear();
     for (bool more = !cell.empty(); more;) {
-      const size_t end = column.separator.empty() ? cell.npos : cell.find(column.separator);
-      std::string_view item = cell.substr(0, end);
-      more = end != cell.npos;
-      if (more) cell.remove_prefix(end + column.separator.size());
+      const std::string_view item = TakeItem(column, cell, more);
       Key key = 0;
       if (column.type == ColumnType::kStrings) {
-        key = StringKey(column, item);
-      } else if (!IdKey(column, item, key, error)) {
+        key = TextKey(column, item);
+      } else if (!ParseId(column, item, key, error)) {
         return false;
       }
       scratch.keys.push_back(key);
     }
-    if (block.PutKeys(c, scratch.keys, {})) return true;
-    error = CellError(column.name, fmt::format("{} items", scratch.keys.size()),
+    return block.PutKeys(c, scratch.keys, {}) || WrongLength(column, scratch.keys.size(), error);
+  }
+
+  // Takes the text up to the next separator from `cell`; `more` tells whether there was one.
+  static std::string_view TakeItem(const ColumnSpec& column, std::string_view& cell, bool& more) {
+    const size_t end = column.separator.empty() ? cell.npos : cell.find(column.separator);
+    const std::string_view item = cell.substr(0, end);
+    more = end != cell.npos;
+    if (more) cell.remove_prefix(end + column.separator.size());
+    return item;
+  }
+
+  static bool WrongLength(const ColumnSpec& column, size_t found, std::string& error) {
+    error = CellError(column.name, fmt::format("{} items", found),
                       fmt::format("{} items", column.length));
     return false;
   }
 
   const DelimitedOptions options_;
-  std::vector<Crossing> crossings_;
-  std::vector<float> small_logs_;  // SignedLog of small integers, which most cells are.
+  const Crossings crossings_;
+  const SignedLogs logs_;
 };
 
 }  // namespace
@@ -271,24 +238,6 @@ class DelimitedDecoder : public LineDecoder {
 std::unique_ptr<LineDecoder> MakeDelimitedDecoder(std::vector<ColumnSpec> columns,
                                                   DelimitedOptions options) {
   return std::make_unique<DelimitedDecoder>(std::move(columns), std::move(options));
-}
-
-Status CheckDelimitedColumns(const std::vector<ColumnSpec>& columns) {
-  if (columns.empty()) return Invalid("data.columns: nothing found, the columns to read expected");
-  for (const ColumnSpec& column : columns) {
-    const bool can = column.transform.empty() ||
-                     (column.transform == "log" && column.type == ColumnType::kFloat) ||
-                     (column.transform == "bucket" && column.type == ColumnType::kId) ||
-                     (column.transform == "named" && column.is_keys()) ||
-                     (column.is_crossed() && column.type == ColumnType::kId);
-    if (!can) {
-      return Invalid(
-          "data.columns: column \"{}\": transform \"{}\" found; \"log\" for type float, "
-          "\"bucket\" or \"crossed\" for type id or \"named\" for keys expected",
-          column.name, column.transform);
-    }
-  }
-  return OkStatus();
 }
 
 std::vector<std::string> HeaderCells(std::string_view line, char delimiter) {

@@ -23,9 +23,6 @@ inline constexpr size_t kNoCell = ~size_t{0};
 std::unique_ptr<LineDecoder> MakeDelimitedDecoder(std::vector<ColumnSpec> columns,
                                                   DelimitedOptions options);
 
-// Invalid if a column asks for something that the reader cannot do.
-Status CheckDelimitedColumns(const std::vector<ColumnSpec>& columns);
-
 // The cells of a first line, without blanks around them.
 std::vector<std::string> HeaderCells(std::string_view line, char delimiter);
 

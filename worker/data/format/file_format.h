@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,9 @@ namespace dt::worker {
 
 inline constexpr uint32_t kFixedLengthMax = 1 << 16;  // Longer lists are stored as ragged.
 
+// The label of a sample without one, where that is allowed: not a number.
+inline constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
+
 // The shape of the key column of libsvm and libffm. The data tells it where the job file does not.
 struct KeyShape {
   uint32_t length = 0;  // 0: ragged.
@@ -37,7 +41,7 @@ struct KeyShape {
 struct RowScratch {
   std::vector<std::string_view> cells;
   std::vector<Key> keys;
-  std::vector<float> weights;
+  std::vector<float> weights;  // Also the numbers of a vector.
   std::string unquoted;
   // Set if a row needs a wider shape than the decoder's, and the decoder may be widened.
   KeyShape wider;
@@ -45,16 +49,21 @@ struct RowScratch {
 
 // The outcome of one block.
 struct BlockResult {
+  // Makes it the outcome of a block without rows.
+  void Clear(const RowLayout& layout, uint64_t expected_rows);
+
   Block block;
-  uint64_t lines = 0;      // Lines of the bytes, including empty ones.
+  uint64_t lines = 0;      // Lines (or rows, where there are no lines), including empty ones.
   uint64_t bad_lines = 0;  // Lines that are not in `block`.
-  uint64_t first_bad = 0;  // Line number within the bytes, from 0.
+  uint64_t first_bad = 0;  // Line number within the block, from 0.
   std::string first_error;
-  bool widen = false;  // The block is unusable: read again with the shape `wider`.
+  std::string first_place;  // Where the first bad line is, if its number in the file does not tell.
+  Status failed;            // Not OK: the block cannot be read, and is unusable.
+  bool widen = false;       // The block is unusable: read again with the shape `wider`.
   KeyShape wider;
 };
 
-// Turns the bytes of a block into rows. Immutable: any thread.
+// Turns the bytes of a block into rows. Any thread.
 class BlockDecoder {
  public:
   explicit BlockDecoder(RowLayout layout) : layout_(std::move(layout)) {}
@@ -80,6 +89,8 @@ class InputReader {
   virtual std::shared_ptr<const BlockDecoder> decoder() const = 0;
   // The number of lines before the first block, that is, of the header.
   virtual uint64_t header_lines() const { return 0; }
+  // Whether an input without a block is sound. REQUIRES: Next has been called.
+  virtual bool may_lack_rows() const { return header_lines() > 0; }
   // Bytes of the input read so far, before decompression.
   virtual uint64_t consumed() const = 0;
   // The lines of the input; null if its format has no lines, or if Next has found no bytes yet.

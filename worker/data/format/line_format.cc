@@ -45,10 +45,7 @@ std::string_view TakeLine(std::string_view& text) {
 std::string_view FirstLine(std::string_view text) { return TakeLine(text); }
 
 void LineDecoder::Decode(std::string_view bytes, RowScratch& scratch, BlockResult& out) const {
-  out.block.Clear(layout(), bytes.size() / line_bytes());
-  out.lines = out.bad_lines = out.first_bad = 0;
-  out.first_error.clear();
-  out.widen = false;
+  out.Clear(layout(), bytes.size() / line_bytes());
   std::string error;
   for (; !bytes.empty(); ++out.lines) {
     const std::string_view line = TakeLine(bytes);

@@ -1,7 +1,6 @@
 // Formats in which a row is a line of text.
 #pragma once
 
-#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,9 +9,6 @@
 #include "worker/data/format/file_format.h"
 
 namespace dt::worker {
-
-// The label of a sample without one, where that is allowed: not a number.
-inline constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
 
 enum class LineResult { kRow, kNothing, kBad, kWiden };
 

@@ -2,82 +2,75 @@
 
 #include <algorithm>
 #include <cstring>
-#include <errno.h>
-#include <unistd.h>
-
-#include "common/storage/files.h"
+#include <vector>
 
 namespace dt::worker {
 namespace {
 
+// A request to a remote file system has so many bytes.
+constexpr size_t kRequestBytes = 8 << 20;
+
 class FileSource : public ByteSource {
  public:
-  FileSource(OpenFile file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+  explicit FileSource(std::shared_ptr<const RandomFile> file) : file_(std::move(file)) {}
 
   Result<size_t> Read(std::span<char> out) override {
+    if (!file_->is_remote()) {
+      DT_TRY(const size_t got, file_->ReadAt(at_, out));
+      at_ += got;
+      return got;
+    }
     size_t done = 0;
     while (done < out.size()) {
-      const ssize_t got =
-          pread(file_.descriptor(), out.data() + done, out.size() - done, static_cast<off_t>(at_));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) {
-        return Unavailable("{}: reading failed after {} bytes: {}", path_, at_,
-                           std::strerror(errno));
-      }
-      if (got == 0) break;
-      done += static_cast<size_t>(got);
-      at_ += static_cast<uint64_t>(got);
+      DT_TRY(const std::span<const char> ahead, Ahead());
+      if (ahead.empty()) break;
+      const size_t count = std::min(ahead.size(), out.size() - done);
+      std::copy_n(ahead.data(), count, out.data() + done);
+      done += count;
+      at_ += count;
     }
     return done;
   }
   uint64_t consumed() const override { return at_; }
-  void Rewind() { at_ = 0; }
+  std::shared_ptr<const RandomFile> file() const override { return file_; }
 
  private:
-  const OpenFile file_;
-  const std::string path_;
-  uint64_t at_ = 0;
-};
-
-class MemorySource : public ByteSource {
- public:
-  explicit MemorySource(std::span<const char> bytes) : bytes_(bytes) {}
-  Result<size_t> Read(std::span<char> out) override {
-    const size_t count = std::min(out.size(), bytes_.size() - at_);
-    std::copy_n(bytes_.data() + at_, count, out.data());
-    at_ += count;
-    return count;
+  // The requested bytes from position at_; empty at the end.
+  Result<std::span<const char>> Ahead() {
+    if (at_ >= start_ + buffer_.size()) {
+      start_ = at_;
+      buffer_.resize(kRequestBytes);
+      DT_TRY(const size_t got, file_->ReadAt(at_, buffer_));
+      buffer_.resize(got);
+    }
+    return std::span<const char>(buffer_).subspan(at_ - start_);
   }
-  uint64_t consumed() const override { return at_; }
 
- private:
-  const std::span<const char> bytes_;
-  size_t at_ = 0;
+  const std::shared_ptr<const RandomFile> file_;
+  uint64_t at_ = 0;
+  // Bytes of a remote file, from position start_.
+  std::vector<char> buffer_;
+  uint64_t start_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<ByteSource> MakeMemorySource(std::span<const char> bytes) {
-  return std::make_unique<MemorySource>(bytes);
+  return std::make_unique<FileSource>(MakeMemoryFile(bytes));
 }
 
 Result<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& path) {
-  Result<OpenFile> opened = OpenForReading(path);
-  if (opened.status().code() == StatusCode::kInvalidArgument) {
-    return WithHint(opened.status(), "data that a program makes is read with format: pipe");
-  }
-  DT_TRY_STATUS(opened.status());
-  auto file = std::make_unique<FileSource>(*std::move(opened), path);
+  DT_TRY(std::shared_ptr<const RandomFile> file, OpenRandomFile(path));
   char magic[4] = {};
-  DT_TRY(const size_t got, file->Read(magic));
-  file->Rewind();
+  DT_TRY(const size_t got, file->ReadAt(0, magic));
+  auto source = std::make_unique<FileSource>(std::move(file));
   if (got >= 2 && std::memcmp(magic, "\x1f\x8b", 2) == 0) {
-    return MakeGzipSource(std::move(file), path);
+    return MakeGzipSource(std::move(source), path);
   }
   if (got >= 4 && std::memcmp(magic, "\x28\xb5\x2f\xfd", 4) == 0) {
-    return MakeZstdSource(std::move(file), path);
+    return MakeZstdSource(std::move(source), path);
   }
-  return file;
+  return source;
 }
 
 }  // namespace dt::worker

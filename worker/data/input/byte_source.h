@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "worker/data/input/random_file.h"
 
 namespace dt::worker {
 
@@ -19,6 +20,9 @@ class ByteSource {
   virtual Result<size_t> Read(std::span<char> out) = 0;
   // Bytes of the file read so far, before decompression: for estimates.
   virtual uint64_t consumed() const = 0;
+  // The file whose bytes these are, for formats that read at random; null for the bytes of a
+  // compressed file or a command.
+  virtual std::shared_ptr<const RandomFile> file() const { return nullptr; }
 };
 
 // A source, and what errors call it: a path, or "command".
@@ -27,7 +31,7 @@ struct NamedSource {
   std::string name;
 };
 
-// Opens a file; gzip and zstd are recognised by their first bytes. NotFound if there is none.
+// Opens a file as OpenRandomFile does; gzip and zstd are recognised by their first bytes.
 Result<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& path);
 
 // Reads the output of `command`, run by /bin/sh with our standard error. The exit status is checked

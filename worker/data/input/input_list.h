@@ -18,6 +18,8 @@ class InputList {
   // An empty list.
   InputList() = default;
   // NotFound if a file is absent. `split` is the key of the files in the job file, for errors.
+  // Patterns of remote files are expanded here (ListRemoteFiles); those of local files were
+  // expanded when the job file was read.
   static Result<InputList> OfFiles(const std::vector<std::string>& files, std::string_view split);
   // One input.
   static InputList OfCommand(std::string command);
@@ -33,10 +35,28 @@ class InputList {
 
   // Opens an input at its start; a command is run.
   Result<NamedSource> Open(size_t input) const;
+  // Call it when all has been read. Unavailable if a file is not as it was when the list was made:
+  // then some of what was read may be old and some new.
+  Status CheckUnchanged() const;
 
  private:
+  struct File {
+    std::string path;
+    uint64_t size = 0;
+    std::string modified;  // When it was, in seconds.
+    friend bool operator==(const File&, const File&) = default;
+  };
+
+  // NotFound if the file is absent.
+  static Result<File> Describe(const std::string& path);
+  static File Describe(const struct RemoteInfo& remote);
+  Status AddFile(const std::string& file, std::string_view split);
+  Status AddRemote(const std::string& pattern, std::string_view split);
+  // `path` tells which file it is, whatever the working directory.
+  void Add(File file, const std::string& path);
+
   std::string command_;  // Empty if the inputs are files.
-  std::vector<std::string> files_;
+  std::vector<File> files_;
   uint64_t bytes_ = 0;
   std::string sources_text_;
   std::string paths_text_;  // The paths alone.

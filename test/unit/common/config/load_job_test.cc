@@ -167,6 +167,14 @@ TEST(LoadJob, SlicesAreDecidedByTheCommand) {
   EXPECT_EQ(Loaded(kGoodJob, fixed).train.slices, 8u);
 }
 
+TEST(LoadJob, RemotePathsStayAsTheyAreWithTheirPatterns) {
+  const JobConfig job = Loaded(Replaced(
+      kGoodJob, "[train.csv]",
+      "[\"s3://${NO_SUCH_VARIABLE:-shop}/day=*/a.csv?region=eu-west-1\", gs://b/c, hdfs://h:1/d]"));
+  EXPECT_THAT(job.data.train,
+              ElementsAre("s3://shop/day=*/a.csv?region=eu-west-1", "gs://b/c", "hdfs://h:1/d"));
+}
+
 TEST(LoadJob, GlobsAreExpandedAndSorted) {
   const TempDir dir;
   for (const char* name : {"d/b.csv", "d/a.csv", "d/c.txt"}) dir.Write(name, "x");

@@ -41,8 +41,8 @@ constexpr Mistake kMistakes[] = {
     {"WordForRate", "lr: 0.001", "lr: fast",
      "19: optimizer.lr: found \"fast\", expected a number (0 to 1000000)"},
     {"UnknownFormat", "format: csv", "format: cvs",
-     "4: data.format: found \"cvs\", expected one of criteo, libsvm, libffm, csv, binary, pipe; "
-     "did you mean \"csv\"?"},
+     "4: data.format: found \"cvs\", expected one of criteo, libsvm, libffm, csv, "
+     "parquet, binary, pipe; did you mean \"csv\"?"},
     {"UnknownOptimizer", "name: adam,", "name: adem,",
      "19: optimizer.name: found \"adem\", expected one of sgd, momentum, adagrad, "
      "rowwise_adagrad, adam, lazy_adam, adamw, ftrl; did you mean \"adam\"?"},
@@ -115,6 +115,10 @@ constexpr Mistake kMistakes[] = {
      "8: data.columns.click.role: a label or weight is a number, expected type float"},
     {"FillOfIds", "max_len: 50", "fill: 0",
      "10: data.columns.history.fill: is for type float only"},
+    {"LabelOfSeveral", "{name: click, role: label}", "{name: click, role: label, length: 2}",
+     "8: data.columns.click.length: is for ids, strings and features of type float only"},
+    {"SeparatorOfOne", "{name: price, fill: 0}", "{name: price, separator: \";\"}",
+     "11: data.columns.price.separator: is for ids, strings and vectors of floats only"},
     {"LongSeparator", "separator: \"|\"", "separator: \", \"",
      "10: data.columns.history.separator: found \", \", expected one character"},
     {"ColumnTwice", "{name: price, fill: 0}\n", "{name: price}\n    - {name: price}\n",

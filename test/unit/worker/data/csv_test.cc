@@ -67,6 +67,33 @@ TEST(Csv, ListsAreRaggedAndCutToTheirEnd) {
   EXPECT_THAT(some.columns[0].keys, ElementsAre(5, 6, 2, 3, 2, 3));
 }
 
+TEST(Csv, VectorsOfNumbersAreInOrderAndFilled) {
+  const TempDir dir;
+  ColumnSpec place = Column("place", ColumnType::kFloat);
+  place.length = 3;
+  place.fill = -1;
+  place.separator = " ";
+  ColumnSpec log = place;
+  log.name = "log";
+  log.length = 2;
+  log.transform = "log";
+  DataConfig config = CsvConfig(dir, "place,x,log\n1 2.5 3,7,3 -3\n,8,\n0  5,9, 0\n",
+                                {Column("x", ColumnType::kId), place, log});
+  const auto data = MustOpenCsv(config);
+  ASSERT_NE(data, nullptr);
+  const Batch batch = AllOf(*data);
+  EXPECT_THAT(batch.columns[1].floats, ElementsAre(1, 2.5, 3, -1, -1, -1, 0, -1, 5));
+  EXPECT_THAT(batch.columns[2].floats, ElementsAre(std::log(4.0f), -std::log(4.0f), -1, -1, -1, 0));
+  Batch some;
+  const uint64_t rows[] = {2, 0};
+  data->Gather(rows, some);
+  EXPECT_THAT(some.columns[1].floats, ElementsAre(0, -1, 5, 1, 2.5, 3));
+  EXPECT_THAT(some.columns[0].keys, ElementsAre(9, 7));
+
+  config.train = {dir.Write("bad.txt", "place,x,log\n1 2,7,3 4\n")};
+  EXPECT_EQ(OpenError(dir, config), "bad.txt:2: column \"place\": 2 items found, 3 items expected");
+}
+
 TEST(Csv, BucketsAreHashedWithTheirColumn) {
   const TempDir dir;
   ColumnSpec count = Column("n", ColumnType::kId);

@@ -49,6 +49,19 @@ TEST(InputList, TextsShowAChangedFileAndAnotherPath) {
   EXPECT_EQ(after->paths_text(), before->paths_text());
 }
 
+TEST(InputList, AFileThatChangesOrGoesWhileItIsReadIsNamed) {
+  const TempDir dir;
+  const std::string a = dir.Write("a.txt", "ant"), b = dir.Write("b.txt", "bees");
+  const Result<InputList> list = InputList::OfFiles({a, b}, "train");
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->CheckUnchanged(), OkStatus());
+  dir.Write("b.txt", "beetle");
+  EXPECT_EQ(MessageOf(list->CheckUnchanged()), b + ": the file changed while it was read");
+  std::filesystem::remove(a);
+  EXPECT_EQ(MessageOf(list->CheckUnchanged()), a + ": the file changed while it was read");
+  EXPECT_EQ(InputList::OfCommand("echo").CheckUnchanged(), OkStatus());
+}
+
 TEST(InputList, AnAbsentFileIsNamedWithItsSplit) {
   const TempDir dir;
   const Result<InputList> list = InputList::OfFiles({dir.path("none")}, "valid");

@@ -74,6 +74,7 @@ class TeamRank {
 // A perceptron over numbers.
 struct Perceptron {
   uint32_t inputs = 20, classes = 3;
+  uint32_t vector = 1;  // Numbers of a column.
   std::vector<int64_t> units = {12, 9};
   uint32_t batch = 24;
   float lr = 0.05f;
@@ -86,7 +87,7 @@ struct Perceptron {
     JobConfig job = test::TinyJob({});
     job.model.tables.clear();
     std::vector<std::string> features;
-    for (uint32_t i = 0; i < inputs; ++i) features.push_back("F" + std::to_string(i));
+    for (uint32_t i = 0; i < inputs / vector; ++i) features.push_back("F" + std::to_string(i));
     job.model.nodes = {
         test::TinyNode("deep", "mlp", features, {{"units", units}, {"dropout", dropout}}),
         test::TinyNode("out", "dense", {"deep"}, {{"units", int64_t{classes}}})};
@@ -102,8 +103,9 @@ struct Perceptron {
   std::vector<ColumnSpec> Columns() const {
     std::vector<ColumnSpec> columns = {
         test::TinyColumn("label", ColumnType::kFloat, ColumnRole::kLabel)};
-    for (uint32_t i = 0; i < inputs; ++i) {
+    for (uint32_t i = 0; i < inputs / vector; ++i) {
       columns.push_back(test::TinyColumn("F" + std::to_string(i), ColumnType::kFloat));
+      columns.back().length = vector;
     }
     return columns;
   }
@@ -124,11 +126,11 @@ struct Perceptron {
                .samples = end - begin,
                .step_samples = batch,
                .first_sample = begin};
-    made.columns.resize(1 + inputs);
+    made.columns.resize(1 + inputs / vector);
     for (uint64_t s = begin; s < end; ++s) {
       made.columns[0].floats.push_back(static_cast<float>(Label(step, s)));
       for (uint32_t i = 0; i < inputs; ++i) {
-        made.columns[1 + i].floats.push_back(Feature(step, s, i));
+        made.columns[1 + i / vector].floats.push_back(Feature(step, s, i));
       }
     }
     const Range own = SamplesOf({plan.devices, 1}, made.samples, plan.devices, plan.position);

@@ -109,6 +109,19 @@ TEST(Team, NoBitDependsOnTheNumberOfTeams) {
   }
 }
 
+// Columns of several numbers, of which a device may read a part.
+TEST(Team, VectorsAreTheSameAsTheirNumbers) {
+  for (const auto& cuts : {decltype(kTwoCuts)(), kTwoCuts}) {
+    const TeamSetting setting{.devices = 2, .slices = 2, .cuts = cuts};
+    const Trained numbers = TrainTeams({}, setting, 3);
+    for (const uint32_t vector : {4, 20}) {
+      const Trained vectors = TrainTeams({.vector = vector}, setting, 3);
+      EXPECT_EQ(vectors.whole, numbers.whole) << vector;
+      EXPECT_EQ(vectors.losses, numbers.losses) << vector;
+    }
+  }
+}
+
 // Terms are rounded before they are added, whoever has them, so that no bit depends on the teams.
 TEST(Team, GradientsTravelInBf16) {
   const Perceptron model;
