@@ -45,6 +45,7 @@ Result<OpenFile> CopyOfInput(const std::string& folder) {
 // Sets the samples to predict. Fills `input` if standard input is among them.
 Status SetData(const CommandLine& line, JobConfig& job, std::optional<OpenFile>& input) {
   job.data.labels_optional = true;
+  job.train.slices = 1;  // A stripe is then a whole file, whose rows are predicted in order.
   job.data.kept_columns = line.kept_columns;
   job.data.test.clear();
   for (const std::string& given : line.data_paths) {

@@ -44,7 +44,7 @@ int Convert(const CommandLine& line, const JobConfig& job) {
 }
 
 // Computes statistics of each column in one pass over a split.
-Json StatsOf(const Dataset& data) {
+Result<Json> StatsOf(const Dataset& data) {
   constexpr uint64_t kRowsAtOnce = 65536;
   const auto& columns = data.columns();
   std::vector<absl::flat_hash_set<Key>> keys(columns.size());
@@ -55,7 +55,7 @@ Json StatsOf(const Dataset& data) {
   for (uint64_t begin = 0; begin < data.rows(); begin += kRowsAtOnce) {
     rows.clear();
     for (uint64_t r = begin; r < std::min(begin + kRowsAtOnce, data.rows()); ++r) rows.push_back(r);
-    data.Gather(rows, batch);
+    DT_TRY_STATUS(data.Gather(rows, batch));
     for (size_t c = 0; c < columns.size(); ++c) {
       for (const float value : batch.columns[c].floats) sums[c] += value;
       keys[c].insert(batch.columns[c].keys.begin(), batch.columns[c].keys.end());
@@ -98,7 +98,9 @@ int Stats(const CommandLine& line, const JobConfig& job) {
     const auto data = Dataset::Open(job.data, split, pool);
     if (!data.ok()) return EndWithError(line, job.job, data.status());
     if ((*data)->rows() == 0) continue;
-    all[name] = StatsOf(**data);
+    Result<Json> stats = StatsOf(**data);
+    if (!stats.ok()) return EndWithError(line, job.job, stats.status());
+    all[name] = *std::move(stats);
     if (!line.json) PrintStats(name, all[name]);
   }
   if (line.json) Print("{}\n", PrintableJson(all));

@@ -40,6 +40,11 @@ constexpr uint64_t MixBits(uint64_t x) {
   return x;
 }
 
+// The hash of a sequence: of what was hashed before, and the next element's.
+constexpr uint64_t CombinedHash(uint64_t before, uint64_t next) {
+  return MixBits(before ^ next) + next;
+}
+
 // The shard that owns `key` of `table`. `shards` is a power of two.
 constexpr ShardId ShardOf(TableId table, Key key, uint32_t shards) {
   return ShardId(static_cast<uint32_t>(MixBits(key ^ MixBits(table.value())) >> 32) & (shards - 1));

@@ -22,6 +22,9 @@ struct DataConfig {
   std::vector<ColumnSpec> columns;  // As in the job file; empty if the format fixes them.
   char delimiter = ',';
   uint64_t shuffle_window = 65536;  // 0: no shuffling.
+  // Each slice of a step has samples of its own stripe of the data; else of all of it.
+  bool by_slices = false;
+  bool read_part = false;  // A worker reads only what its slices need. Only with `by_slices`.
   OnError on_error = OnError::kStop;
   std::string cache_dir;  // Default: <run dir>/cache.
   uint64_t seed = 1;      // The job's seed, on which keys that are drawn depend.

@@ -222,6 +222,8 @@ constexpr Fact<JobConfig> kJobFacts[] = {
     {"data", "delimiter", kData<&DataConfig::delimiter>},
     {"data", "on_error", kData<&DataConfig::on_error>},
     {"data.shuffle", "window", kData<&DataConfig::shuffle_window>},
+    {"data.shuffle", "by", kData<&DataConfig::by_slices>},
+    {"data", "read", kData<&DataConfig::read_part>},
     {"train", "epochs", kTrain<&TrainConfig::epochs>},
     {"train", "max_steps", kTrain<&TrainConfig::max_steps>},
     {"train", "staleness", kTrain<&TrainConfig::staleness>},

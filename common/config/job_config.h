@@ -104,6 +104,11 @@ struct JobConfig {
   bool workers_may_change() const {
     return !train.asynchronous() && team_size() == 1 && !parallel.optimizer.on;
   }
+  // Whether asynchronous workers get the parts of a step as they ask for them, so that a faster one
+  // does more; else each has its own.
+  bool deals_on_request() const {
+    return train.staleness == kUnboundedStaleness && !data.read_part;
+  }
   // Workers that compute a slice together.
   uint32_t team_size() const { return parallel.data == 0 ? 1 : cluster.workers / parallel.data; }
 

@@ -242,6 +242,23 @@ void CheckOrigin(const MapReader& in, const DataFormatInfo& format, const DataCo
   }
 }
 
+// How samples are ordered, and who reads them.
+void ReadOrder(const MapReader& in, DataConfig& data) {
+  const MapReader shuffle = in.Sub("shuffle");
+  shuffle.Read("window", data.shuffle_window);
+  const ConfigNode *const by = shuffle.Find("by"), *const read = in.Find("read");
+  data.read_part = read != nullptr && read->text == "part";
+  data.by_slices = by == nullptr ? data.read_part : by->text == "slices";
+  if (data.read_part && !data.by_slices) {
+    in.Report("read", "found \"part\", which needs shuffle.by: slices");
+  }
+  if (!data.by_slices || !in.Has("format")) return;
+  if (DataFormatNamed(in.Find("format")->text).from_command) {
+    in.Report(data.read_part ? "read" : "shuffle",
+              "needs files, and format pipe has the output of a command");
+  }
+}
+
 }  // namespace
 
 void ReadData(const MapReader& in, DataConfig& data) {
@@ -251,7 +268,7 @@ void ReadData(const MapReader& in, DataConfig& data) {
   in.Read("command", data.command);
   ReadColumns(in, data.columns);
   in.Read("delimiter", data.delimiter);
-  in.Sub("shuffle").Read("window", data.shuffle_window);
+  ReadOrder(in, data);
   in.Read("on_error", data.on_error);
   in.Read("cache_dir", data.cache_dir);
   if (!in.Has("format")) return;

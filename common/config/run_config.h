@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,9 +43,19 @@ struct TrainConfig {
 
   // Workers are asynchronous, and dense parameters are on servers.
   bool asynchronous() const { return staleness > 0; }
-  // Number of steps of the whole job with `train_rows` training samples.
-  Step steps(uint64_t train_rows) const {
-    const Step all = (train_rows + batch_size - 1) / batch_size * epochs;
+  // Of an epoch over so many training samples; `stripes` is empty, or has those of each stripe of
+  // the data, in which case no slice of a step is larger than its part of the batch.
+  uint64_t steps_per_epoch(uint64_t train_rows, std::span<const uint64_t> stripes = {}) const {
+    const auto steps = [](uint64_t rows, uint64_t each) { return (rows + each - 1) / each; };
+    uint64_t most = steps(train_rows, batch_size);
+    for (const uint64_t rows : stripes) {
+      most = std::max(most, steps(rows, std::max<uint64_t>(1, batch_size / stripes.size())));
+    }
+    return most;
+  }
+  // Of the whole job.
+  Step steps(uint64_t per_epoch) const {
+    const Step all = per_epoch * epochs;
     return max_steps == 0 ? all : std::min(all, max_steps);
   }
 };

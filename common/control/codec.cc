@@ -58,6 +58,7 @@ DT_TABLE(SaveDone, fbs::SaveDone);
 DT_TABLE(LoadDone, fbs::LoadDone);
 DT_TABLE(FinishDone, fbs::FinishDone);
 DT_TABLE(JoinMessage, fbs::Join);
+DT_TABLE(StripeReport, fbs::Stripe);
 DT_TABLE(DataReadyMessage, fbs::DataReady);
 DT_TABLE(ReadyMessage, fbs::Ready);
 DT_TABLE(HeartbeatMessage, fbs::Heartbeat);
@@ -89,6 +90,7 @@ DT_TABLE(NewViewMessage, fbs::NewView);
 DT_TABLE(ViewReportMessage, fbs::ViewReport);
 DT_TABLE(ViewBeginsMessage, fbs::ViewBegins);
 DT_TABLE(ScaleRequestMessage, fbs::ScaleRequest);
+DT_TABLE(ReadDataMessage, fbs::ReadData);
 
 }  // namespace tables
 

@@ -3,6 +3,7 @@
 // except heartbeats, which are not resent.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -122,7 +123,9 @@ struct StartMessage {
   // Done by the jobs that this one goes on from. Updates and rows count them, too: step 0 of this
   // job is their next one.
   Step steps_before = 0;
-  DT_FIELDS(view, slices, team, plans, tables_on_worker, steps_before)
+  // The training rows of each stripe of the data; empty if it is not cut into stripes.
+  std::vector<uint64_t> stripe_rows;
+  DT_FIELDS(view, slices, team, plans, tables_on_worker, steps_before, stripe_rows)
 };
 struct OrderMessage {
   uint64_t number = 0;  // Ascending.
@@ -203,19 +206,31 @@ struct ScaleRequestMessage {
   uint32_t count = 0;
   DT_FIELDS(role, count)
 };
+// To a worker whose data is cut into stripes (data.shuffle.by: slices): it is to open these ones of
+// so many. If it needs others later, it opens them then.
+struct ReadDataMessage {
+  uint32_t stripes = 1;
+  std::vector<uint32_t> own;
+  DT_FIELDS(stripes, own)
+  bool IsSound() const {
+    return std::ranges::all_of(own, [this](uint32_t each) { return each < stripes; });
+  }
+};
 struct CommandReplyMessage {  // OK: what was asked for has begun, or is done.
   StatusCode code = StatusCode::kOk;
   Problem problem;
   DT_FIELDS(code, problem)
 };
 
-using ControlMessage = std::variant<
-    JoinMessage, DataReadyMessage, ReadyMessage, HeartbeatMessage, OrderDoneMessage, FailedMessage,
-    LeavingMessage, KvPutMessage, KvGetMessage, StatusRequestMessage, WelcomeMessage,
-    RefusedMessage, StartMessage, OrderMessage, KvValueMessage, StopMessage, StatusReplyMessage,
-    SplitRequestMessage, SplitMessage, RowsWrittenMessage, CheckpointCommittedMessage,
-    MapChangedMessage, ShardCopiedMessage, DrainRequestMessage, CommandReplyMessage, RecallMessage,
-    RecalledMessage, NewViewMessage, ViewReportMessage, ViewBeginsMessage, ScaleRequestMessage>;
+using ControlMessage =
+    std::variant<JoinMessage, DataReadyMessage, ReadyMessage, HeartbeatMessage, OrderDoneMessage,
+                 FailedMessage, LeavingMessage, KvPutMessage, KvGetMessage, StatusRequestMessage,
+                 WelcomeMessage, RefusedMessage, StartMessage, OrderMessage, KvValueMessage,
+                 StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage,
+                 RowsWrittenMessage, CheckpointCommittedMessage, MapChangedMessage,
+                 ShardCopiedMessage, DrainRequestMessage, CommandReplyMessage, RecallMessage,
+                 RecalledMessage, NewViewMessage, ViewReportMessage, ViewBeginsMessage,
+                 ScaleRequestMessage, ReadDataMessage>;
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);

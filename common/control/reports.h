@@ -43,13 +43,24 @@ struct JoinMessage {
   DT_FIELDS(role, incarnation, wire_version, version, pid, host, job_fingerprint, endpoints,
             server_token, devices, id, address, run, memory_bytes)
 };
-// From workers: the data sets are open. All workers must report the same.
+// A part of the data that has been read; see ReadDataMessage.
+struct StripeReport {
+  uint32_t number = 0;
+  uint64_t train_rows = 0, valid_rows = 0, test_rows = 0;
+  uint64_t rows_skipped = 0;
+  uint64_t fingerprint = 0;
+  DT_FIELDS(number, train_rows, valid_rows, test_rows, rows_skipped, fingerprint)
+  friend bool operator==(const StripeReport&, const StripeReport&) = default;
+};
+// From workers: the data sets are open. All workers must report the same. If the data is cut into
+// stripes, each reports those that it has read, and no other rows.
 struct DataReadyMessage {
   uint64_t train_rows = 0, valid_rows = 0, test_rows = 0;
   uint64_t rows_skipped = 0;
   uint64_t fingerprint = 0;
   std::vector<ColumnSpec> columns;
-  DT_FIELDS(train_rows, valid_rows, test_rows, rows_skipped, fingerprint, columns)
+  std::vector<StripeReport> stripes = {};
+  DT_FIELDS(train_rows, valid_rows, test_rows, rows_skipped, fingerprint, columns, stripes)
 };
 // A shard that is being copied from a server to another one.
 struct CopyReport {
@@ -101,9 +112,10 @@ struct HeartbeatMessage {
   bool waiting = false;                   // Workers: for answers of servers.
   std::vector<ProcessId> unreachable;     // Servers that have not answered for a lease.
   std::vector<ThreadReport> threads;
-  PeerReport peers;  // Workers.
+  PeerReport peers;      // Workers.
+  bool reading = false;  // Workers: data that they need for the view that forms.
   DT_FIELDS(step, samples, stats, log_bytes, tables, chains, executors, waiting, unreachable,
-            threads, peers)
+            threads, peers, reading)
 };
 
 }  // namespace dt

@@ -8,6 +8,7 @@
 #include "common/control/link_core.h"
 #include "common/wire/data.h"
 #include "scheduler/shards/chains.h"
+#include "scheduler/state/stripes.h"
 
 namespace dt::scheduler {
 namespace {
@@ -225,6 +226,8 @@ Status Job::BriefSuccessor(TimePoint now, const Member& to) {
 }
 
 void Job::SendState(const Member& to) {
+  const bool reads = to.role() == Role::kWorker && !to.read && phase() >= JobPhase::kReading;
+  if (reads && options_.job.data.by_slices) SendReadData(context_, to);
   if (phase() < JobPhase::kStarting) return;
   // It joins later, and its data is not compared yet.
   if (to.role() == Role::kWorker && !to.read) return;

@@ -6,9 +6,12 @@
 #include "common/plan/plan_codec.h"
 #include "ops/op_spec.h"
 #include "scheduler/shards/chains.h"
+#include "scheduler/state/stripes.h"
 
 namespace dt::scheduler {
 namespace {
+
+constexpr const char* kOtherColumns = "different columns";
 
 // How the data of two workers differs; empty if it does not.
 std::string DifferenceOf(const DataReadyMessage& a, const DataReadyMessage& b) {
@@ -21,7 +24,7 @@ std::string DifferenceOf(const DataReadyMessage& a, const DataReadyMessage& b) {
   if (a.test_rows != b.test_rows) {
     return fmt::format("{} and {} test samples", a.test_rows, b.test_rows);
   }
-  if (a.columns != b.columns) return "different columns";
+  if (a.columns != b.columns) return kOtherColumns;
   return a.fingerprint != b.fingerprint ? "different values" : "";
 }
 
@@ -79,6 +82,7 @@ StartMessage StartOf(const JobContext& job, MadePlan& made) {
   start.team = static_cast<uint32_t>(made.plans.size());
   start.plans = std::move(made.plans);
   const JobOptions::Checkpoint* const resumed = job.options.resumed();
+  start.stripe_rows = StripeRowsOf(job.record.data);
   start.steps_before = resumed ? resumed->manifest.steps_before : made.taken.steps_before;
   for (const TableUse& table : made.plan.graph.tables) {
     if (table.store != kNone) start.tables_on_worker.push_back(table.id);
@@ -100,10 +104,18 @@ Status JobStart::OnDataReady(const Member& from, DataReadyMessage data) {
   if (from.role() != Role::kWorker) return OkStatus();
   const std::list<Member>& members = job_.members.members();
   const auto first = std::ranges::find(members, true, &Member::read);
+  const std::vector<StripeReport> stripes = std::exchange(data.stripes, {});
+  DataReadyMessage& all = job_.record.data;
+  std::string difference;
   if (first == members.end()) {
-    job_.record.data = std::move(data);
-  } else if (const std::string difference = DifferenceOf(job_.record.data, data);
-             !difference.empty()) {
+    all = std::move(data);
+  } else if (!job_.options.job.data.by_slices) {
+    difference = DifferenceOf(all, data);
+  } else if (all.columns != data.columns) {
+    difference = kOtherColumns;
+  }
+  if (difference.empty() && job_.options.job.data.by_slices) difference = AddStripes(stripes, all);
+  if (!difference.empty()) {
     return WithHint(
         Malformed("{} and {} read different data: {}", first->Name(), from.Name(), difference),
         "give every worker the same files");
@@ -114,8 +126,14 @@ Status JobStart::OnDataReady(const Member& from, DataReadyMessage data) {
 
 Status JobStart::Advance(TimePoint now) {
   JobPhase& phase = job_.record.phase;
-  if (phase == JobPhase::kGathering && HasAll(now)) phase = JobPhase::kReading;
+  if (phase == JobPhase::kGathering && HasAll(now)) {
+    phase = JobPhase::kReading;
+    if (job_.options.job.data.by_slices) {
+      for (const Member* worker : job_.members.OfRole(Role::kWorker)) SendReadData(job_, *worker);
+    }
+  }
   if (phase == JobPhase::kReading && Late() == nullptr) {
+    if (!HasAllStripes(job_)) return Internal("no worker has read some stripe of the data");
     DT_TRY_STATUS(CheckData(job_.options, job_.record.data));
     phase = JobPhase::kPlanning;
   }

@@ -5,6 +5,7 @@
 
 #include "common/base/log.h"
 #include "scheduler/results/merge_results.h"
+#include "scheduler/state/stripes.h"
 
 namespace dt::scheduler {
 namespace {
@@ -15,9 +16,9 @@ std::vector<std::string> NamesOf(const std::vector<LossConfig>& losses) {
   return names;
 }
 
-// Workers without a bound ask the scheduler for each part of an order, so they wait for it anyway.
+// Workers that ask the scheduler for each part of an order wait for it anyway.
 double SecondsAhead(const JobConfig& job) {
-  if (job.train.staleness == kUnboundedStaleness) return 0;
+  if (job.deals_on_request()) return 0;
   return std::chrono::duration<double>(job.cluster.scheduler_outage).count();
 }
 
@@ -25,6 +26,7 @@ ScheduleConfig ScheduleConfigOf(const JobConfig& job, const DataReadyMessage& da
   return {.train_rows = data.train_rows,
           .valid_rows = data.valid_rows,
           .test_rows = data.test_rows,
+          .stripe_rows = StripeRowsOf(data),
           .batch_size = job.train.batch_size,
           .epochs = job.train.epochs,
           .max_steps = job.train.max_steps,

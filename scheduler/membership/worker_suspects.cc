@@ -148,7 +148,8 @@ std::optional<Suspect> WorkerThatIsLate(const Membership& members,
   for (const ProcessId id : missing) {
     const Member* const member = members.Find(id);
     if (member == nullptr || member->role() != Role::kWorker) continue;
-    if (now - members.presence(id).heard > lease) continue;
+    const Presence& its = members.presence(id);
+    if (now - its.heard > lease || (its.reported && its.report.reading)) continue;
     return Suspect{id, fmt::format("has not answered for {:.0f} s that the workers change",
                                    InSeconds(now - since))};
   }

@@ -32,7 +32,7 @@ std::optional<Suspect> WorkerInTheWay(const Membership& members, const BegunView
                                       TimePoint now, Duration lease);
 
 // A view has been announced at `since`, and these processes have not reported. Returns a worker
-// that is heard, and has had time enough.
+// that is heard, and has had time enough; one that reads data may take as long as it does.
 std::optional<Suspect> WorkerThatIsLate(const Membership& members,
                                         const std::set<ProcessId>& missing, TimePoint since,
                                         TimePoint now, Duration lease);

@@ -39,7 +39,7 @@ Status AddRanking(const LossConfig& config, Scored scored, Metrics& metrics) {
   return OkStatus();
 }
 
-Result<Metrics> Merged(const LossConfig& config, Scored scored) {
+Result<Metrics> Merged(const LossConfig& config, Scored scored, bool in_parts) {
   std::vector<EvaluatePart> parts;
   uint64_t scores = 0;
   for (const LossScores* its : scored) {
@@ -53,8 +53,11 @@ Result<Metrics> Merged(const LossConfig& config, Scored scored) {
   double loss = 0, labels = 0, predictions = 0;
   uint64_t hits = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].batch != i)
-      return Malformed("batch {} of an evaluation is there twice or not at all", i);
+    const bool twice = i > 0 && parts[i].batch == parts[i - 1].batch;
+    if (in_parts ? twice : parts[i].batch != i) {
+      return Malformed("batch {} of an evaluation is there twice or not at all",
+                       in_parts ? parts[i].batch : i);
+    }
     metrics.samples += parts[i].samples;
     loss += parts[i].loss_sum;
     labels += parts[i].label_sum;
@@ -102,7 +105,7 @@ Trained MergeTraining(const std::map<ProcessId, TrainDone>& reports, const Train
 }
 
 Result<LossMetrics> MergeEvaluation(const std::map<ProcessId, EvaluateDone>& outcomes,
-                                    std::span<const LossConfig> losses) {
+                                    std::span<const LossConfig> losses, bool in_parts) {
   LossMetrics all;
   for (size_t l = 0; l < losses.size(); ++l) {
     std::vector<const LossScores*> scored;
@@ -113,7 +116,7 @@ Result<LossMetrics> MergeEvaluation(const std::map<ProcessId, EvaluateDone>& out
       }
       scored.push_back(&done.losses[l]);
     }
-    DT_TRY(Metrics metrics, Merged(losses[l], scored));
+    DT_TRY(Metrics metrics, Merged(losses[l], scored, in_parts));
     all.push_back(std::move(metrics));
   }
   return all;

@@ -26,11 +26,12 @@ bool Fits(const TrainDone& done, const TrainOrder& order, size_t losses);
 Trained MergeTraining(const std::map<ProcessId, TrainDone>& reports, const TrainingKind& kind);
 
 // The result does not depend on how batches were divided among workers: sums run in batch order,
-// and metrics of ranking are computed from all scores in order (auc.h, ranking.h). Errors:
-// Malformed, if a batch is missing or is there twice, or if the numbers of scores, groups and
-// samples differ.
+// and metrics of ranking are computed from all scores in order (auc.h, ranking.h). `in_parts`: the
+// data is cut into stripes, or is of a stream, so that the batches of each part are numbered from
+// another number. Errors: Malformed, if a batch is there twice or, unless `in_parts`, is missing;
+// if the numbers of scores, groups and samples differ.
 Result<LossMetrics> MergeEvaluation(const std::map<ProcessId, EvaluateDone>& outcomes,
-                                    std::span<const LossConfig> losses);
+                                    std::span<const LossConfig> losses, bool in_parts = false);
 
 // One line of the log for each loss.
 void LogEvaluation(const EvaluateOrder& order, const LossMetrics& metrics);

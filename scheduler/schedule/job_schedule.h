@@ -22,6 +22,7 @@ namespace dt::scheduler {
 // The constant part of a job.
 struct ScheduleConfig {
   uint64_t train_rows = 0, valid_rows = 0, test_rows = 0;
+  std::vector<uint64_t> stripe_rows = {};  // StartMessage::stripe_rows.
   uint32_t batch_size = 1;
   uint32_t epochs = 1;
   Step max_steps = 0;               // 0: no limit.
@@ -34,10 +35,11 @@ struct ScheduleConfig {
   RateSchedule schedule;
   double seconds_ahead = 0;  // Training that is to be issued ahead; two orders are in any case.
 
-  uint64_t steps_per_epoch() const { return (train_rows + batch_size - 1) / batch_size; }
+  uint64_t steps_per_epoch() const {
+    return TrainConfig{.batch_size = batch_size}.steps_per_epoch(train_rows, stripe_rows);
+  }
   Step steps() const {
-    return TrainConfig{.batch_size = batch_size, .epochs = epochs, .max_steps = max_steps}.steps(
-        train_rows);
+    return TrainConfig{.epochs = epochs, .max_steps = max_steps}.steps(steps_per_epoch());
   }
 };
 

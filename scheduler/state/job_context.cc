@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/log.h"
+#include "common/layout/owner.h"
 
 namespace dt::scheduler {
 
@@ -21,7 +22,7 @@ std::vector<uint32_t> SliceOwners(const JobContext& job) {
   }
   const uint64_t teams = job.record.views.workers.size() / std::max(1u, job.record.start.team);
   const uint64_t slices = job.options.slices();
-  for (uint64_t k = 0; k < slices; ++k) owners.push_back(static_cast<uint32_t>(k * teams / slices));
+  for (uint64_t k = 0; k < slices; ++k) owners.push_back(OwnerOf(k, slices, teams));
   return owners;
 }
 

@@ -18,6 +18,7 @@ struct Piece {
   size_t input = 0;
   bool first = false;         // The first piece of its input.
   uint64_t header_lines = 0;  // Lines of the input's header, which are in no piece.
+  uint64_t first_byte = 0;
   std::shared_ptr<const BlockDecoder> decoder;
   std::string bytes;
   RowScratch scratch;
@@ -39,12 +40,14 @@ class Build {
 
   // Sets `wider` and stops if the rows do not fit the source's key shape.
   Status Run(std::optional<KeyShape>& wider);
+  uint64_t rows() const { return rows_; }
 
  private:
   Status Read(PieceBatch& batch);
   Status ReadPiece(Piece& piece, bool& filled);
   Status Write(PieceBatch& batch);
   Status Judge(PieceBatch& batch, std::optional<KeyShape>& wider);
+  std::string PlaceOf(const BlockResult& result) const;
 
   SplitSource& source_;
   const OnError on_error_;
@@ -56,6 +59,7 @@ class Build {
   uint64_t consumed_before_ = 0;         // Bytes of earlier inputs.
   // Used by Judge.
   uint64_t lines_before_ = 0;  // Lines of the current input before the current piece.
+  uint64_t first_byte_ = 0;    // Where reading of the current input began.
   CacheMeta meta_;
   // Used by Write.
   uint64_t heap_words_ = 0;
@@ -84,6 +88,7 @@ Status Build::ReadPiece(Piece& piece, bool& filled) {
   if (!filled) return OkStatus();
   piece.input = input_;
   piece.header_lines = reader_->header_lines();
+  piece.first_byte = reader_->first_byte();
   piece.decoder = reader_->decoder();
   return OkStatus();
 }
@@ -97,10 +102,21 @@ Status Build::Read(PieceBatch& batch) {
   return OkStatus();
 }
 
+// Of the first bad line.
+std::string Build::PlaceOf(const BlockResult& result) const {
+  if (!result.first_place.empty()) return " " + result.first_place;
+  const uint64_t line = lines_before_ + result.first_bad + 1;
+  return first_byte_ == 0 ? fmt::format("{}", line)
+                          : fmt::format(" line {} behind byte {}", line, first_byte_);
+}
+
 // Goes in the order of the inputs, so that the first bad row is the same whoever decoded it.
 Status Build::Judge(PieceBatch& batch, std::optional<KeyShape>& wider) {
   for (const Piece& piece : batch.used()) {
-    if (piece.first) lines_before_ = piece.header_lines;
+    if (piece.first) {
+      lines_before_ = piece.header_lines;
+      first_byte_ = piece.first_byte;
+    }
     const BlockResult& result = piece.result;
     DT_TRY_STATUS(result.failed);
     if (result.widen) {
@@ -108,12 +124,9 @@ Status Build::Judge(PieceBatch& batch, std::optional<KeyShape>& wider) {
       return OkStatus();
     }
     if (result.bad_lines > 0 && meta_.rows_skipped == 0) {
-      const std::string place = result.first_place.empty()
-                                    ? fmt::format("{}", lines_before_ + result.first_bad + 1)
-                                    : " " + result.first_place;
       meta_.first_skipped =
-          fmt::format("{}:{}: {}", WithWrittenPaths(source_.inputs().name(piece.input)), place,
-                      result.first_error);
+          fmt::format("{}:{}: {}", WithWrittenPaths(source_.inputs().name(piece.input)),
+                      PlaceOf(result), result.first_error);
       if (on_error_ == OnError::kStop) {
         return WithHint(Malformed("{}", meta_.first_skipped),
                         "correct the row, or set data.on_error to skip");
@@ -167,6 +180,7 @@ Status Build::Run(std::optional<KeyShape>& wider) {
           static_cast<uint64_t>(ratio * static_cast<double>(writer_.bytes_written())));
     }
   }
+  if (rows_ == 0 && source_.is_part()) return OkStatus();
   if (rows_ == 0) {
     const InputList& inputs = source_.inputs();
     return Malformed("{}: no row found in {} input{}{}", inputs.name(0), inputs.size(),
@@ -182,13 +196,15 @@ Status Build::Run(std::optional<KeyShape>& wider) {
 
 }  // namespace
 
-Status BuildCache(SplitSource& source, OnError on_error, const std::string& path, TaskPool& pool) {
+Result<uint64_t> BuildCache(SplitSource& source, OnError on_error, const std::string& path,
+                            TaskPool& pool) {
   // There are at most two widenings: to a ragged shape, and to a weighted one.
   for (;;) {
     DT_TRY(const std::unique_ptr<CacheWriter> writer, CacheWriter::Create(path));
     std::optional<KeyShape> wider;
-    DT_TRY_STATUS(Build(source, on_error, *writer, pool).Run(wider));
-    if (!wider.has_value()) return OkStatus();
+    Build build(source, on_error, *writer, pool);
+    DT_TRY_STATUS(build.Run(wider));
+    if (!wider.has_value()) return build.rows();
     source.Widen(*wider);
   }
 }

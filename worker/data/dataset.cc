@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <filesystem>
-#include <iterator>
 #include <optional>
 #include <sys/file.h>
 #include <unistd.h>
@@ -16,7 +15,6 @@
 #include "common/base/pause.h"
 #include "common/base/text.h"
 #include "worker/data/cache_build.h"
-#include "worker/data/format/libsvm.h"
 #include "worker/data/mapped_dataset.h"
 #include "worker/data/split_source.h"
 
@@ -79,16 +77,8 @@ Result<std::optional<KeyShape>> ShapeOfTrain(const DataConfig& config, Split spl
   return std::optional<KeyShape>();
 }
 
-std::vector<ColumnSpec> ColumnsWithoutData(const DataConfig& config, Split split,
-                                           std::optional<KeyShape> shape) {
-  std::vector<ColumnSpec> columns;
-  if (config.format != DataFormat::kBinary) {
-    columns = MakeFileFormat(FormatRequestFor(config, split, shape))->columns();
-  } else {
-    columns = config.columns.empty() ? LibsvmColumns({}) : WithoutDerived(config.columns);
-  }
-  std::ranges::copy(DerivedColumns(config.columns), std::back_inserter(columns));
-  return columns;
+std::string CacheDir(const DataConfig& config) {
+  return config.cache_dir.empty() ? "." : config.cache_dir;
 }
 
 // Returns a usable cache, or null; logs why an existing one is not usable.
@@ -122,10 +112,12 @@ std::unique_ptr<Dataset> MakeDataset(std::unique_ptr<CacheFile> cache, const Dat
   return std::make_unique<MappedDataset>(std::move(cache), config, stats);
 }
 
+// Null: a part without rows.
 Result<std::unique_ptr<CacheFile>> BuildAndOpen(SplitSource& source, const DataConfig& config,
                                                 const std::string& path, TaskPool& pool) {
   const std::string draft = path + ".new";
-  DT_TRY_STATUS(BuildCache(source, config.on_error, draft, pool));
+  DT_TRY(const uint64_t rows, BuildCache(source, config.on_error, draft, pool));
+  if (rows == 0) return nullptr;
   if (rename(draft.c_str(), path.c_str()) != 0) {
     return Unavailable("{}: renaming the new data cache failed: {}", path, std::strerror(errno));
   }
@@ -145,7 +137,7 @@ Result<std::unique_ptr<CacheFile>> BuildFromCommand(SplitSource& source, const D
         "set data.cache_dir to a directory that can be written");
   }
   close(file);
-  const Status built = BuildCache(source, config.on_error, path, pool);
+  const Status built = BuildCache(source, config.on_error, path, pool).status();
   Result<std::unique_ptr<CacheFile>> cache =
       built.ok() ? CacheFile::Open(path, pool) : Result<std::unique_ptr<CacheFile>>(built);
   unlink(path.c_str());
@@ -168,6 +160,29 @@ Result<std::unique_ptr<Dataset>> OpenBinary(const DataConfig& config, Split spli
   return MakeDataset(*std::move(cache), config, true, start);
 }
 
+// The data set of a source of files: from its cache, which is built if need be.
+Result<std::unique_ptr<Dataset>> OpenCached(SplitSource& source, const DataConfig& config,
+                                            Split split, TaskPool& pool) {
+  const TimePoint start = SystemClock().Now();
+  const std::string dir = CacheDir(config);
+  const uint64_t name = HashString(source.options_text() + "\n" + source.inputs().paths_text());
+  const std::string path = fmt::format("{}/{}-{}.dtcache", dir, NameOf(split), HexOf(name));
+  if (auto cache = TryCache(path, source, pool))
+    return MakeDataset(std::move(cache), config, true, start);
+  DT_TRY(const std::unique_ptr<BuildLock> lock, BuildLock::Take(path + ".lock"));
+  // Another process may have built the cache meanwhile.
+  if (auto cache = TryCache(path, source, pool))
+    return MakeDataset(std::move(cache), config, true, start);
+  DT_TRY(auto cache, BuildAndOpen(source, config, path, pool));
+  if (cache == nullptr) {
+    return std::make_unique<EmptyDataset>(WithDerived(source.columns(), config));
+  }
+  auto data = MakeDataset(std::move(cache), config, false, start);
+  LogInfo("data.cache.built",
+          {{"cache", path}, {"rows", data->rows()}, {"seconds", data->open_stats().seconds}});
+  return data;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Dataset>> Dataset::Open(const DataConfig& config, Split split,
@@ -177,29 +192,25 @@ Result<std::unique_ptr<Dataset>> Dataset::Open(const DataConfig& config, Split s
   const bool no_data = !is_command && FilesOf(config, split).empty();
   if (config.format == DataFormat::kBinary && !no_data) return OpenBinary(config, split, pool);
   DT_TRY(const std::optional<KeyShape> shape, ShapeOfTrain(config, split, pool));
-  if (no_data) return std::make_unique<EmptyDataset>(ColumnsWithoutData(config, split, shape));
+  if (no_data) return std::make_unique<EmptyDataset>(ColumnsOf(config, split, shape));
 
   DT_TRY(SplitSource source, SplitSource::Make(config, split, shape));
-  const std::string dir = config.cache_dir.empty() ? "." : config.cache_dir;
   if (is_command) {
-    DT_TRY(auto cache, BuildFromCommand(source, config, dir, pool));
+    DT_TRY(auto cache, BuildFromCommand(source, config, CacheDir(config), pool));
     return MakeDataset(std::move(cache), config, false, start);
   }
-  const uint64_t name = HashString(source.options_text() + "\n" + source.inputs().paths_text());
-  const std::string path = fmt::format("{}/{}-{}.dtcache", dir, NameOf(split), HexOf(name));
-  if (auto cache = TryCache(path, source, pool)) {
-    return MakeDataset(std::move(cache), config, true, start);
+  return OpenCached(source, config, split, pool);
+}
+
+Result<std::unique_ptr<Dataset>> Dataset::OpenStripe(const DataConfig& config, Split split,
+                                                     Stripe stripe, TaskPool& pool) {
+  if (FilesOf(config, split).empty()) {
+    return std::make_unique<EmptyDataset>(ColumnsOf(config, split, ShapeOfStripes(config)));
   }
-  DT_TRY(const std::unique_ptr<BuildLock> lock, BuildLock::Take(path + ".lock"));
-  // Another process may have built the cache meanwhile.
-  if (auto cache = TryCache(path, source, pool)) {
-    return MakeDataset(std::move(cache), config, true, start);
-  }
-  DT_TRY(auto cache, BuildAndOpen(source, config, path, pool));
-  auto data = MakeDataset(std::move(cache), config, false, start);
-  LogInfo("data.cache.built",
-          {{"cache", path}, {"rows", data->rows()}, {"seconds", data->open_stats().seconds}});
-  return data;
+  DT_TRY(SplitSource source, SplitSource::Make(config, split, stripe));
+  DataConfig of_stripe = config;  // Equal rows of two stripes draw different keys.
+  of_stripe.seed = CombinedHash(config.seed, stripe.number);
+  return OpenCached(source, of_stripe, split, pool);
 }
 
 }  // namespace dt::worker

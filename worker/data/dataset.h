@@ -19,6 +19,8 @@
 
 namespace dt::worker {
 
+class StripedDataset;
+
 enum class Split { kTrain, kValid, kTest };
 
 class Dataset {
@@ -32,6 +34,12 @@ class Dataset {
   // absent; others. A split without files gives a data set of 0 rows.
   static Result<std::unique_ptr<Dataset>> Open(const DataConfig& config, Split split,
                                                TaskPool& pool);
+  // Opens one of the stripes into which a split is cut. It may have no rows.
+  struct Stripe {
+    uint32_t number = 0, of = 1;
+  };
+  static Result<std::unique_ptr<Dataset>> OpenStripe(const DataConfig& config, Split split,
+                                                     Stripe stripe, TaskPool& pool);
   virtual ~Dataset() = default;
 
   virtual uint64_t rows() const = 0;
@@ -41,37 +49,13 @@ class Dataset {
   // A hash of the content: equal for equal samples in equal order.
   virtual uint64_t fingerprint() const = 0;
   virtual const OpenStats& open_stats() const = 0;
+  // This data set, if it is cut into stripes, else null.
+  virtual const StripedDataset* striped() const { return nullptr; }
   // Fills batch.columns, whole and samples with these rows in this order; in `columns`, ids only of
-  // batch.part. Derived columns depend on batch.epoch, too.
+  // batch.part. Derived columns depend on batch.epoch, too. Errors: those of the source, for a data
+  // set that reads it only now.
   // REQUIRES: each < rows().
-  virtual void Gather(std::span<const uint64_t> rows, Batch& batch) const = 0;
+  virtual Status Gather(std::span<const uint64_t> rows, Batch& batch) const = 0;
 };
-
-// The order of the samples of an epoch: position → row. A pure function of (seed, epoch, rows,
-// window): the epoch's rows are cut into windows from a rotated start, windows are visited in
-// shuffled order, and rows are shuffled within their window. With window 0 it is the identity.
-// Cheap to copy; the positions of only one window at a time are in memory.
-class EpochOrder {
- public:
-  EpochOrder(uint64_t seed, uint64_t epoch, uint64_t rows, uint64_t window);
-  // Appends the rows at positions [begin, end). REQUIRES: end <= rows.
-  void Rows(uint64_t begin, uint64_t end, std::vector<uint64_t>& out);
-
- private:
-  void Materialise(uint64_t window_number);
-  uint64_t seed_, epoch_, rows_, window_, start_ = 0;
-  uint64_t last_visit_ = 0;  // When the last window, which may be short, is visited.
-  std::vector<uint64_t> window_order_;
-  uint64_t held_ = ~uint64_t{0};  // The window in `permutation_`.
-  std::vector<uint32_t> permutation_;
-};
-
-// The positions of step `step_in_epoch` of an epoch, and of slice k of n of a step: the first
-// slices have ceil(count / n) positions, the last ones fewer or none.
-SampleRange StepRange(uint64_t rows, uint32_t batch_size, uint64_t step_in_epoch);
-SampleRange SliceRange(SampleRange step, SliceIndex k, uint32_t n);
-
-// Fills columns, samples and first_sample of `batch` with the samples at the positions of `slice`.
-void FillSlice(const Dataset& data, EpochOrder& order, SampleRange slice, Batch& batch);
 
 }  // namespace dt::worker

@@ -1,9 +1,10 @@
+#include "worker/data/epoch_order.h"
+
 #include <algorithm>
 #include <numeric>
 
 #include "common/base/check.h"
 #include "common/base/philox.h"
-#include "worker/data/dataset.h"
 
 namespace dt::worker {
 namespace {
@@ -94,14 +95,6 @@ SampleRange SliceRange(SampleRange step, SliceIndex k, uint32_t n) {
   const uint64_t each = (step.size() + n - 1) / n;
   const uint64_t begin = std::min(step.end, step.begin + k * each);
   return {begin, std::min(step.end, begin + each)};
-}
-
-void FillSlice(const Dataset& data, EpochOrder& order, SampleRange slice, Batch& batch) {
-  std::vector<uint64_t> rows;
-  rows.reserve(slice.size());
-  order.Rows(slice.begin, slice.end, rows);
-  batch.first_sample = slice.begin;
-  data.Gather(rows, batch);
 }
 
 }  // namespace dt::worker

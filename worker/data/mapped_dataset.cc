@@ -36,9 +36,10 @@ void ClearColumns(size_t samples, std::span<const ColumnSpec> columns, Batch& ba
 
 }  // namespace
 
-void EmptyDataset::Gather(std::span<const uint64_t> rows, Batch& batch) const {
+Status EmptyDataset::Gather(std::span<const uint64_t> rows, Batch& batch) const {
   DT_CHECK(rows.empty());
   ClearColumns(0, columns_, batch);
+  return OkStatus();
 }
 
 MappedDataset::MappedDataset(std::unique_ptr<CacheFile> cache, const DataConfig& config,
@@ -140,7 +141,7 @@ void MappedDataset::GatherRagged(std::span<const uint64_t> rows, Batch& batch) c
   }
 }
 
-void MappedDataset::Gather(std::span<const uint64_t> rows, Batch& batch) const {
+Status MappedDataset::Gather(std::span<const uint64_t> rows, Batch& batch) const {
   for (const uint64_t row : rows) {
     DT_CHECK_MSG(row < this->rows(), "row {} of {}", row, this->rows());
   }
@@ -169,6 +170,7 @@ void MappedDataset::Gather(std::span<const uint64_t> rows, Batch& batch) const {
   }
   if (cache_->layout().has_heap()) GatherRagged(rows.subspan(own.begin, own.size()), batch);
   FillDerived(rows, batch);
+  return OkStatus();
 }
 
 void MappedDataset::FillDerived(std::span<const uint64_t> rows, Batch& batch) const {

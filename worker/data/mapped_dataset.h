@@ -19,7 +19,7 @@ class MappedDataset : public Dataset {
   const std::vector<ColumnSpec>& columns() const override { return columns_; }
   uint64_t fingerprint() const override { return cache_->meta().fingerprint; }
   const OpenStats& open_stats() const override { return stats_; }
-  void Gather(std::span<const uint64_t> rows, Batch& batch) const override;
+  Status Gather(std::span<const uint64_t> rows, Batch& batch) const override;
 
  private:
   const std::byte* Record(uint64_t row) const {
@@ -48,7 +48,7 @@ class EmptyDataset : public Dataset {
   const std::vector<ColumnSpec>& columns() const override { return columns_; }
   uint64_t fingerprint() const override { return 0; }
   const OpenStats& open_stats() const override { return stats_; }
-  void Gather(std::span<const uint64_t> rows, Batch& batch) const override;
+  Status Gather(std::span<const uint64_t> rows, Batch& batch) const override;
 
  private:
   const std::vector<ColumnSpec> columns_;

@@ -1,6 +1,10 @@
 #include "worker/data/split_source.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "worker/data/cache_meta.h"
+#include "worker/data/format/libsvm.h"
 
 namespace dt::worker {
 namespace {
@@ -71,6 +75,37 @@ Result<SplitSource> SplitSource::Make(const DataConfig& config, Split split,
   } else {
     DT_TRY(source.inputs_, InputList::OfFiles(FilesOf(config, split), NameOf(split)));
   }
+  return source;
+}
+
+std::vector<ColumnSpec> WithDerived(std::vector<ColumnSpec> columns, const DataConfig& config) {
+  std::ranges::copy(DerivedColumns(config.columns), std::back_inserter(columns));
+  return columns;
+}
+
+std::vector<ColumnSpec> ColumnsOf(const DataConfig& config, Split split,
+                                  std::optional<KeyShape> shape) {
+  std::vector<ColumnSpec> columns;
+  if (config.format != DataFormat::kBinary) {
+    columns = MakeFileFormat(FormatRequestFor(config, split, shape))->columns();
+  } else {
+    columns = config.columns.empty() ? LibsvmColumns({}) : WithoutDerived(config.columns);
+  }
+  return WithDerived(std::move(columns), config);
+}
+
+KeyShape ShapeOfStripes(const DataConfig& config) {
+  KeyShape shape{.length = 0, .weighted = config.columns.empty()};
+  for (const ColumnSpec& column : config.columns) shape.weighted |= column.weighted;
+  return shape;
+}
+
+Result<SplitSource> SplitSource::Make(const DataConfig& config, Split split,
+                                      Dataset::Stripe stripe) {
+  DT_TRY(SplitSource source, Make(config, split, ShapeOfStripes(config)));
+  source.options_text_ += fmt::format("stripe {} of {}\n", stripe.number, stripe.of);
+  source.inputs_ = source.inputs_.Part(stripe.number, stripe.of);
+  source.is_part_ = true;
   return source;
 }
 

@@ -39,6 +39,7 @@ Status TrainStack::Start(const StartMessage& start) {
   const TimelineSpan span(options_.trace.timeline(), kMakeReady, kNoStep);
   DT_TRY(Plan plan, PlanIn(start));
   steps_before_ = start.steps_before;
+  stripe_rows_ = start.stripe_rows;
   // Asynchronous workers have no values of their own.
   newcomer_ = !asynchronous() &&
               std::ranges::count(start.view.workers, options_.parts.link.welcome().id) == 0;
@@ -278,10 +279,10 @@ void TrainStack::OpenTrainer(const View& view) {
     options_.parts.link.SetProgress(heartbeat_);
     options_.trace.StepsDone(step);
   };
-  const bool unbounded = job().train.staleness == kUnboundedStaleness;
   trainer_ = std::make_unique<Trainer>(
       Trainer::Options{.job = job(),
                        .data = options_.data,
+                       .stripe_rows = stripe_rows_,
                        .client = *client_,
                        .engine = *engine_,
                        .other_engine = other_engine_.get(),
@@ -292,7 +293,7 @@ void TrainStack::OpenTrainer(const View& view) {
                        .ranks = static_cast<uint32_t>(view.workers.size()),
                        .progress = progress_,
                        .order = order_,
-                       .next_split = unbounded ? options_.next_split : nullptr,
+                       .next_split = job().deals_on_request() ? options_.next_split : nullptr,
                        .interrupted = options_.interrupted,
                        .report = report,
                        .timeline = options_.trace.timeline(),

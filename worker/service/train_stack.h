@@ -90,6 +90,7 @@ class TrainStack {
 
   // Set by Start. Each object uses those before it.
   Step steps_before_ = 0;  // See StartMessage.
+  std::vector<uint64_t> stripe_rows_;
   uint32_t rank_ = 0;
   bool newcomer_ = false;    // It has no values of the job yet.
   bool connecting_ = false;  // To the other workers, at this moment.

@@ -39,6 +39,7 @@ void WorkerActivity::AddTo(TimePoint now, HeartbeatMessage& heartbeat) const {
     heartbeat.threads.push_back({std::string(name), TextOf(doing), SecondsBetween(doing.since, now),
                                  doing.step != kNoStep, doing.waits});
   }
+  heartbeat.reading = reading_;
   MutexLock lock(mutex_);
   PeerReport& peers = heartbeat.peers;
   peers = {.view = view_};

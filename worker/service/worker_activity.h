@@ -1,6 +1,7 @@
 // Collects what a worker does and waits for, for its heartbeats. Any thread.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -21,6 +22,17 @@ class WorkerActivity {
   void AwaitPeer(TimePoint now, uint32_t rank, TimePoint since);
   // The connections are of no use any more.
   void Break(TimePoint now);
+  // While one lives, the worker reads data that it needs for a view.
+  class Reading {
+   public:
+    explicit Reading(WorkerActivity& of) : of_(of) { of_.reading_ = true; }
+    ~Reading() { of_.reading_ = false; }
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+   private:
+    WorkerActivity& of_;
+  };
   void AddTo(TimePoint now, HeartbeatMessage& heartbeat) const;
 
  private:
@@ -30,6 +42,7 @@ class WorkerActivity {
   };
 
   Activities threads_;
+  std::atomic<bool> reading_ = false;
   mutable Mutex mutex_;
   ViewNumber view_ DT_GUARDED_BY(mutex_);
   std::vector<ProcessId> workers_ DT_GUARDED_BY(mutex_);  // By rank.

@@ -13,6 +13,7 @@
 #include "worker/service/dense_saver.h"
 #include "worker/service/timings.h"
 #include "worker/service/train_stack.h"
+#include "worker/service/worker_stripes.h"
 
 namespace dt::worker {
 namespace {
@@ -26,16 +27,17 @@ static_assert(std::size(kOrderPlaces) == std::variant_size_v<Order>);
 constexpr SpanLabel kReadData{Track::kTrain, "read data"};
 constexpr SpanLabel kAwaitView{Track::kTrain, "the next view", kWait};
 
-uint64_t Combined(uint64_t fingerprint, uint64_t next) {
-  return MixBits(fingerprint ^ next) + next;
-}
-
 class WorkerCore {
  public:
   explicit WorkerCore(const WorkerParts& parts)
       : parts_(parts),
         options_(parts.options),
         pool_(options_.threads),
+        stripes_({.config = options_.job.data,
+                  .self = parts.link.welcome().id,
+                  .pool = pool_,
+                  .activity = parts.activity},
+                 data_),
         trace_(options_.job, parts.link.welcome().id, parts.activity.threads(), parts.clock),
         dense_saver_(options_.more_threads,
                      [this](RowsWrittenMessage written) { parts_.link.Send(std::move(written)); }),
@@ -57,8 +59,10 @@ class WorkerCore {
   // Returns why the worker stops; never OK.
   Status Work() {
     DT_TRY_STATUS(parts_.devices);
-    DT_TRY_STATUS(OpenData());
-    parts_.link.Send(DataReady());
+    if (!options_.job.data.by_slices) {
+      DT_TRY_STATUS(OpenData());
+      parts_.link.Send(DataReady());
+    }
     return RunRole(parts_.link,
                    {.turn = [this] { return Ended(); },
                     .until_next_turn = [] { return kPoll; },
@@ -68,10 +72,16 @@ class WorkerCore {
   Status Take(const ControlMessage& message) {
     if (const auto* start = std::get_if<StartMessage>(&message)) {
       view_ = start->view.number;
+      DT_TRY_STATUS(stripes_.Start(*start, [this] { return Interrupted(); }));
       if (Status status = stack_.Start(*start); !status.ok()) {
         return stack_.PeerMayBeLost() ? ChangeView(status) : status;
       }
       parts_.link.Send(ReadyMessage{});
+    } else if (const auto* read = std::get_if<ReadDataMessage>(&message)) {
+      if (stack_.ready()) return OkStatus();  // It comes again; the answer is on its way.
+      const TimelineSpan span(trace_.timeline(), kReadData, kNoStep);
+      DT_TRY(DataReadyMessage ready, stripes_.Read(*read, [this] { return Ended(); }));
+      parts_.link.Send(std::move(ready));
     } else if (const auto* order = std::get_if<OrderMessage>(&message)) {
       DT_TRY_STATUS(CarryOut(*order));
     } else if (const auto* next = std::get_if<NewViewMessage>(&message)) {
@@ -105,7 +115,9 @@ class WorkerCore {
     const TimePoint deadline = parts_.clock.Now() + options_.job.cluster.scheduler_outage +
                                kVerdictLeases * parts_.link.welcome().lease;
     if (stack_.PeerMayBeLost()) parts_.activity.Break(parts_.clock.Now());
-    if (next) Report(*next);
+    if (next) {
+      DT_TRY_STATUS(Report(*next));
+    }
     for (;;) {
       const TimelineSpan span(trace_.timeline(), kAwaitView, kNoStep);
       DT_TRY_STATUS(Ended());
@@ -116,7 +128,7 @@ class WorkerCore {
       auto* const announced = std::get_if<NewViewMessage>(&*message);
       if (announced != nullptr && announced->view.number > view_) {
         next = std::move(announced->view);
-        Report(*next);
+        DT_TRY_STATUS(Report(*next));
       }
       const auto* const begins = std::get_if<ViewBeginsMessage>(&*message);
       if (begins == nullptr || !next || begins->view != next->number) continue;
@@ -130,9 +142,19 @@ class WorkerCore {
     }
   }
 
-  void Report(const View& next) {
+  // The worker is ready for the next view, unless yet another one is announced meanwhile.
+  Status Report(const View& next) {
     PassFailpoint("view", next.number.value());
+    const auto is_old = [&] { return parts_.latest.announced() > next.number; };
+    const Status read = stripes_.ReadFor(next, [&] {
+      DT_TRY_STATUS(Ended());
+      return is_old() ? Cancelled("the workers of the job change") : OkStatus();
+    });
+    if (!is_old()) {
+      DT_TRY_STATUS(read);
+    }
     parts_.link.Send(stack_.ReportFor(next));
+    return OkStatus();
   }
 
   // ---------------------------------------------------------- before the first order
@@ -156,7 +178,7 @@ class WorkerCore {
     ready.columns = data_.train->columns();
     for (const Dataset* data : {data_.train.get(), data_.valid.get(), data_.test.get()}) {
       ready.rows_skipped += data->open_stats().rows_skipped;
-      ready.fingerprint = Combined(ready.fingerprint, data->fingerprint());
+      ready.fingerprint = CombinedHash(ready.fingerprint, data->fingerprint());
     }
     return ready;
   }
@@ -258,6 +280,7 @@ class WorkerCore {
   std::stop_token stop_;
   TaskPool pool_;
   Datasets data_;
+  WorkerStripes stripes_;
   StepTrace trace_;  // Used by everything below.
 
   ViewNumber view_;  // The last one that this worker has entered, or tried to.

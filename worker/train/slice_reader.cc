@@ -138,11 +138,12 @@ SliceReader::Item SliceReader::Read() {
     const Range own = SamplesOf({of.devices, 1}, std::ssize(plan->rows), of.devices, of.position);
     batch.part = {static_cast<uint64_t>(own.begin), static_cast<uint64_t>(own.end)};
   }
+  Status status;
   {
     const TimelineSpan span(options_.timeline, kGather, batch.step, batch.slice);
-    options_.data.Gather(plan->rows, plan->batch);
+    status = options_.data.Gather(plan->rows, plan->batch);
   }
-  Status status = CheckLabels(options_.plan.graph, options_.data.columns(), *plan);
+  if (status.ok()) status = CheckLabels(options_.plan.graph, options_.data.columns(), *plan);
   if (status.ok()) status = CheckIds(options_.plan.graph, options_.data.columns(), *plan);
   if (status.ok()) {
     const TimelineSpan span(options_.timeline, kFindKeys, batch.step, batch.slice);

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "common/base/check.h"
-#include "worker/train/scorer.h"
 #include "worker/train/stage_spans.h"
 
 namespace dt::worker {
@@ -67,13 +66,29 @@ std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor 
 
 // ------------------------------------------------------------ training
 
+std::shared_ptr<StepSamples> Trainer::SamplesOf(const TrainOrder& order) const {
+  const JobConfig& job = options_.job;
+  const StepSamples::Options options{.seed = job.seed,
+                                     .epoch = order.epoch,
+                                     .window = job.data.shuffle_window,
+                                     .batch_size = options_.engine.plan().batch_size};
+  return options_.data.train->striped() == nullptr
+             ? StepSamples::OfRows(options, options_.data.train->rows())
+             : StepSamples::OfStripes(options, StepsPerEpoch(), options_.stripe_rows);
+}
+
+uint64_t Trainer::StepsPerEpoch() const {
+  uint64_t rows = options_.data.train->rows();
+  if (options_.data.train->striped() != nullptr) {
+    rows = std::reduce(options_.stripe_rows.begin(), options_.stripe_rows.end());
+  }
+  return options_.job.train.steps_per_epoch(rows, options_.stripe_rows);
+}
+
 // The slices of this rank's team, step by step.
 NextSlice Trainer::OwnSlices(const TrainOrder& order) const {
-  const uint64_t rows = options_.data.train->rows();
-  const JobConfig& job = options_.job;
-  return [order, rows, team = team(), batch_size = options_.engine.plan().batch_size,
-          positions = EpochOrder(job.seed, order.epoch, rows, job.data.shuffle_window),
-          step = FirstStepOf(order), slice = SliceIndex{0}](LookupPlan& plan) mutable {
+  return [order, team = team(), samples = SamplesOf(order), step = FirstStepOf(order),
+          slice = SliceIndex{0}](LookupPlan& plan) mutable {
     const auto slices = static_cast<uint32_t>(order.slice_owner.size());
     for (;; ++slice) {
       if (slice == slices) {
@@ -83,15 +98,12 @@ NextSlice Trainer::OwnSlices(const TrainOrder& order) const {
       if (step >= order.end_step) return false;
       if (order.slice_owner[slice] == team) break;
     }
-    const SampleRange whole = StepRange(rows, batch_size, step - order.epoch_first_step);
-    const SampleRange part = SliceRange(whole, slice, slices);
-    positions.Rows(part.begin, part.end, plan.rows);
+    const uint64_t in_epoch = step - order.epoch_first_step;
+    samples->Take(in_epoch, slice, slices, plan.rows, plan.batch);
     plan.batch.step = step;
     plan.batch.epoch = order.epoch;
     plan.batch.slice = slice++;
-    plan.batch.samples = static_cast<uint32_t>(part.size());
-    plan.batch.step_samples = static_cast<uint32_t>(whole.size());
-    plan.batch.first_sample = part.begin;
+    plan.batch.step_samples = samples->Count(in_epoch);
     return true;
   };
 }
@@ -126,7 +138,7 @@ Step Trainer::FirstStepOf(const TrainOrder& order) const {
 
 float Trainer::LrScale(const TrainOrder& order, Step step) const {
   const JobConfig& job = options_.job;
-  const Step job_steps = job.train.steps(options_.data.train->rows());
+  const Step job_steps = job.train.steps(StepsPerEpoch());
   return static_cast<float>(order.lr_scale * job.optimizer.schedule.ScaleAt(step, job_steps));
 }
 
@@ -171,8 +183,7 @@ Status Trainer::Settle(Step step) {
 }
 
 Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, Stages& stages) {
-  const uint64_t rows = options_.data.train->rows();
-  const Plan& plan = options_.engine.plan();
+  const std::shared_ptr<StepSamples> of_steps = SamplesOf(order);
   OrderProgress& own = options_.order;
   TrainDone& done = own.done;
   if (!own.begun) {
@@ -183,8 +194,7 @@ Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, Stages& stages) {
   if (stages.overlap && first < order.end_step) DT_TRY_STATUS(BeginStep(first, stages));
   for (Step step = first; step < order.end_step; ++step) {
     DT_TRY_STATUS(options_.interrupted());
-    const auto samples = static_cast<uint32_t>(
-        StepRange(rows, plan.batch_size, step - order.epoch_first_step).size());
+    const uint32_t samples = of_steps->Count(step - order.epoch_first_step);
     const Status trained = TrainStep({.step = step,
                                       .samples = samples,
                                       .slice_owner = order.slice_owner,
@@ -276,25 +286,19 @@ Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, AsyncStages& stages
 
 // This worker's slices of each batch; without a bound on staleness, those that it asks for.
 NextSlice Trainer::OwnParts(const TrainOrder& order) const {
-  const uint64_t rows = options_.data.train->rows();
-  const JobConfig& job = options_.job;
-  return [order, rows, batch_size = options_.engine.plan().batch_size,
-          positions = EpochOrder(job.seed, order.epoch, rows, job.data.shuffle_window),
+  return [order, samples = SamplesOf(order),
           slices = OrderSlices(order, options_.self, options_.next_split, options_.order)](
              LookupPlan& plan) mutable -> Result<bool> {
     DT_TRY(const std::optional<OrderSlices::Slice> own, slices.Next());
     if (!own.has_value()) return false;
-    const SampleRange part =
-        SliceRange(StepRange(rows, batch_size, own->step - order.epoch_first_step), own->slice,
-                   static_cast<uint32_t>(order.slice_owner.size()));
-    positions.Rows(part.begin, part.end, plan.rows);
+    samples->Take(own->step - order.epoch_first_step, own->slice,
+                  static_cast<uint32_t>(order.slice_owner.size()), plan.rows, plan.batch);
     plan.batch.step = own->step;
     plan.batch.epoch = order.epoch;
     plan.batch.slice = 0;
     plan.batch.pushed_slice = own->slice;
     plan.batch.next_step = own->next_step;
-    plan.batch.samples = plan.batch.step_samples = static_cast<uint32_t>(part.size());
-    plan.batch.first_sample = part.begin;
+    plan.batch.step_samples = plan.batch.samples;
     return true;
   };
 }
@@ -330,56 +334,6 @@ Status Trainer::PullDense() {
   for (size_t t = 0; t < blocks.tables.size(); ++t) rows.push_back(pulled.table(t));
   dense_->Take(blocks, rows);
   return OkStatus();
-}
-
-// ------------------------------------------------------------ evaluation
-
-// Batch b of the split, in file order, belongs to team b mod teams.
-NextSlice Trainer::OwnBatches(const EvaluateOrder& order) const {
-  const uint64_t rows = options_.data.of(order.split).rows();
-  const Plan& plan_of = options_.engine.plan();
-  return [step = order.step, rows, teams = options_.ranks / plan_of.devices,
-          batch_size = plan_of.batch_size, batch = uint64_t{team()}](LookupPlan& plan) mutable {
-    const uint64_t begin = batch * batch_size;
-    if (begin >= rows) return false;
-    const uint64_t end = std::min(rows, begin + batch_size);
-    plan.rows.resize(end - begin);
-    std::iota(plan.rows.begin(), plan.rows.end(), begin);
-    plan.batch.step = step;
-    plan.batch.epoch = 0;
-    plan.batch.slice = 0;
-    plan.batch.samples = plan.batch.step_samples = static_cast<uint32_t>(end - begin);
-    plan.batch.first_sample = begin;
-    batch += teams;
-    return true;
-  };
-}
-
-Result<EvaluateDone> Trainer::Evaluate(const EvaluateOrder& order) {
-  DT_TRY_STATUS(PullDense());
-  const Plan& plan = options_.engine.plan();
-  const std::unique_ptr<SliceReader> reader =
-      OpenReader(options_.data.of(order.split), LookupFor::kEvaluate, OwnBatches(order));
-  RowPuller puller(*reader, options_.client);
-  DT_TRY(Scorer scorer, Scorer::Open(plan.graph, options_.predictions_path, options_.job.data));
-  DT_TRY_STATUS(puller.Begin(order.step, PullMode::kEvaluate));
-  for (;;) {
-    DT_TRY_STATUS(options_.interrupted());
-    DT_TRY(const RowPuller::Slice* const slice, puller.Finish());
-    if (slice == nullptr) break;
-    const Batch& batch = slice->plan->batch;
-    DT_TRY_STATUS(puller.Begin(order.step, PullMode::kEvaluate));
-    DT_TRY(const RowSpans outputs, options_.engine.Evaluate({*slice->plan, slice->rows},
-                                                            {.seed = plan.seed,
-                                                             .step = order.step,
-                                                             .first_sample = batch.first_sample,
-                                                             .step_samples = batch.samples,
-                                                             .training = false}));
-    // The workers of a team have parts of a batch each.
-    const uint64_t number = batch.first_sample / plan.batch_size;
-    DT_TRY_STATUS(scorer.Add(number * plan.devices + plan.position, batch, outputs));
-  }
-  return scorer.Finish();
 }
 
 }  // namespace dt::worker

@@ -4,11 +4,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "common/base/status.h"
 #include "common/config/job_config.h"
 #include "common/control/orders.h"
 #include "worker/data/dataset.h"
+#include "worker/data/step_samples.h"
 #include "worker/train/async_step.h"
 #include "worker/train/order_slices.h"
 #include "worker/train/train_step.h"
@@ -25,6 +27,7 @@ class Trainer {
   struct Options {
     const JobConfig& job;
     const Datasets& data;
+    std::span<const uint64_t> stripe_rows = {};  // StartMessage::stripe_rows.
     PsClient& client;
     Engine& engine;
     // A second engine with the same plan, for every second step of asynchronous workers, so that
@@ -81,10 +84,13 @@ class Trainer {
   Status SetDense();
   LookupPlan DensePlan() const;
   std::vector<uint32_t> WireTablesOf(const std::vector<DenseBlockTable>& fixed) const;
+  std::shared_ptr<StepSamples> SamplesOf(const TrainOrder& order) const;
   NextSlice OwnSlices(const TrainOrder& order) const;
   NextSlice OwnParts(const TrainOrder& order) const;
   bool CanDo(const TrainOrder& order) const;
+  uint64_t StepsPerEpoch() const;
   NextSlice OwnBatches(const EvaluateOrder& order) const;
+  NextSlice OwnStripes(const EvaluateOrder& order) const;
 
   const Options options_;
   SparePlans spare_{12};

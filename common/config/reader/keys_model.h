@@ -46,6 +46,8 @@ inline constexpr KeySpec kModelKeys[] = {
      "One character between the cells of CSV; tab is written \"\\t\"."},
     {"data", "shuffle", kMap, kInside, "data.shuffle", 0, 0, "", "",
      "Order of the training samples."},
+    {"data", "read", kChoice, kRun, "all|part", 0, 0, "all", "",
+     "part: a worker reads only what its slices need, and shuffle.by is slices; all: all of it."},
     {"data", "split", kChoice, kRun, "full_batch|data_parallel", 0, 0, "data_parallel",
      "data_parallel", "How a batch is dealt to the workers."},
     {"data", "on_error", kChoice, kRun, "stop|skip", 0, 0, "stop", "",
@@ -54,6 +56,9 @@ inline constexpr KeySpec kModelKeys[] = {
      "Where the parsed data is kept between runs."},
     {"data.shuffle", "window", kUint, kRun, "", 0, kAnyCount, "65536", "",
      "Samples are shuffled within windows of this many, and windows among themselves; 0: as read."},
+    {"data.shuffle", "by", kChoice, kRun, "rows|slices", 0, 0, "rows", "",
+     "slices: the data is cut into as many stripes as a step has slices, and each slice takes its "
+     "samples from its own stripe; rows: from all samples."},
     {"column", "name", kText, kInside, "", 0, 0, "required", "",
      "Name of the column, as in the CSV header."},
     {"column", "type", kChoice, kRun, kColumnTypeNames, 0, 0, "float", "",

@@ -76,6 +76,33 @@ TEST_F(Joins, WithoutABoundToo) {
   EXPECT_EQ(EventsOf("returned"), 0U);
 }
 
+// Each worker reads only the stripes of its slices; one that joins, or is left, reads others.
+const std::vector<std::string> kParts = {
+    "--set", "data.read=part", "--set",
+    "data.columns=[{name: label, role: label}, {name: features, type: ids, length: 6}]"};
+
+TEST_F(Joins, OfWorkersThatReadPartsOfTheData) {
+  WriteJob(kOne);
+  OneToFourToTwo(kParts);
+  EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed(kParts));
+  std::vector<std::string> all = kParts;
+  all[1] = "data.read=all";
+  all.insert(all.end(), {"--set", "data.shuffle.by=slices"});
+  EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed(all));
+}
+
+TEST_F(Joins, AKilledWorkersPartIsReadByTheOthers) {
+  WriteJob({.epochs = 100, .slices = 4, .servers = 1, .workers = 3, .more = kEvery100});
+  std::vector<std::string> arguments = kParts;
+  arguments.insert(arguments.end(), {"--set", "cluster.restarts=0"});
+  Launch("part-of-the-lost", arguments);
+  ASSERT_TRUE(Reaches(100)) << launch_->Output();
+  kill(Workers()[1], SIGKILL);
+  ExpectEnd();
+  EXPECT_THAT(Views(), ElementsAre(2));
+  EXPECT_EQ(ChecksumOf(folder_, "launched.json"), Undisturbed(kParts));
+}
+
 TEST_F(Joins, WithTablesOnWorkers) {
   WriteJob(kOne);
   const std::vector<std::string> on_workers = {"--set", "model.tables.deep.device=cpu"};

@@ -91,6 +91,8 @@ class InputReader {
   virtual uint64_t header_lines() const { return 0; }
   // Whether an input without a block is sound. REQUIRES: Next has been called.
   virtual bool may_lack_rows() const { return header_lines() > 0; }
+  // Where the part of the input begins that is read.
+  virtual uint64_t first_byte() const { return 0; }
   // Bytes of the input read so far, before decompression.
   virtual uint64_t consumed() const = 0;
   // The lines of the input; null if its format has no lines, or if Next has found no bytes yet.

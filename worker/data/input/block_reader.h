@@ -15,18 +15,27 @@ inline constexpr size_t kLineBytesMax = 64 << 20;
 
 class BlockReader {
  public:
-  // `name` is for errors.
-  BlockReader(std::unique_ptr<ByteSource> source, std::string name)
-      : source_(std::move(source)), name_(std::move(name)) {}
+  // `name` is for errors. Only lines that begin in `part` are meant; the source begins at `at`.
+  BlockReader(std::unique_ptr<ByteSource> source, std::string name, ByteRange part = {},
+              uint64_t at = 0)
+      : source_(std::move(source)), name_(std::move(name)), part_(part), at_(at) {}
 
   // Replaces `text` by the next lines, each with its end, about kBlockBytes of them; empty at the
-  // end. The last line of the input may lack its end. A byte order mark at the start is removed.
+  // end. At most a few thousand bytes behind the part are read, if lines are not long. The last
+  // line of the input may lack its end. A byte order mark at the start is removed.
   Status Next(std::string& text);
   uint64_t consumed() const { return source_->consumed(); }
 
  private:
-  std::unique_ptr<ByteSource> source_;
-  std::string name_;
+  size_t Room(size_t before) const;
+  Status ReadLines(std::string& text);
+  // Keeps of `text`, which begins at position at_, the lines that are meant.
+  void KeepPart(std::string& text);
+
+  const std::unique_ptr<ByteSource> source_;
+  const std::string name_;
+  const ByteRange part_;
+  uint64_t at_;       // Position of the next line.
   std::string rest_;  // The start of a line whose end has not been read.
   bool started_ = false;
   bool ended_ = false;

@@ -12,7 +12,8 @@ constexpr size_t kRequestBytes = 8 << 20;
 
 class FileSource : public ByteSource {
  public:
-  explicit FileSource(std::shared_ptr<const RandomFile> file) : file_(std::move(file)) {}
+  explicit FileSource(std::shared_ptr<const RandomFile> file, uint64_t at = 0)
+      : file_(std::move(file)), first_(at), at_(at) {}
 
   Result<size_t> Read(std::span<char> out) override {
     if (!file_->is_remote()) {
@@ -31,7 +32,7 @@ class FileSource : public ByteSource {
     }
     return done;
   }
-  uint64_t consumed() const override { return at_; }
+  uint64_t consumed() const override { return at_ - first_; }
   std::shared_ptr<const RandomFile> file() const override { return file_; }
 
  private:
@@ -47,13 +48,18 @@ class FileSource : public ByteSource {
   }
 
   const std::shared_ptr<const RandomFile> file_;
-  uint64_t at_ = 0;
+  const uint64_t first_;
+  uint64_t at_;
   // Bytes of a remote file, from position start_.
   std::vector<char> buffer_;
   uint64_t start_ = 0;
 };
 
 }  // namespace
+
+std::unique_ptr<ByteSource> SourceFrom(std::shared_ptr<const RandomFile> file, uint64_t at) {
+  return std::make_unique<FileSource>(std::move(file), at);
+}
 
 std::unique_ptr<ByteSource> MakeMemorySource(std::span<const char> bytes) {
   return std::make_unique<FileSource>(MakeMemoryFile(bytes));

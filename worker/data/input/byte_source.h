@@ -25,14 +25,24 @@ class ByteSource {
   virtual std::shared_ptr<const RandomFile> file() const { return nullptr; }
 };
 
+// Positions in a file.
+struct ByteRange {
+  uint64_t begin = 0, end = ~uint64_t{0};
+  bool Has(uint64_t at) const { return begin <= at && at < end; }
+  bool is_all() const { return begin == 0 && end == ~uint64_t{0}; }
+};
+
 // A source, and what errors call it: a path, or "command".
 struct NamedSource {
   std::unique_ptr<ByteSource> bytes;
   std::string name;
+  ByteRange part = {};  // Only the rows that begin here are meant.
 };
 
 // Opens a file as OpenRandomFile does; gzip and zstd are recognised by their first bytes.
 Result<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& path);
+// The bytes of a file from this position on.
+std::unique_ptr<ByteSource> SourceFrom(std::shared_ptr<const RandomFile> file, uint64_t at);
 
 // Reads the output of `command`, run by /bin/sh with our standard error. The exit status is checked
 // at the end of the output: if it is not 0, the error is Unavailable. A command that still runs

@@ -1,5 +1,6 @@
 #include "worker/data/input/input_list.h"
 
+#include <algorithm>
 #include <cstring>
 #include <errno.h>
 #include <filesystem>
@@ -61,6 +62,28 @@ void InputList::Add(File file, const std::string& path) {
   sources_text_ += fmt::format("{} {} {}\n", WithWrittenPaths(path), file.size, file.modified);
   bytes_ += file.size;
   files_.push_back(std::move(file));
+  parts_.emplace_back();
+}
+
+InputList InputList::Part(uint32_t number, uint32_t of) const {
+  InputList part;
+  part.sources_text_ = sources_text_;
+  part.paths_text_ = paths_text_;
+  __extension__ using Wide = unsigned __int128;
+  const auto cut = [&](uint64_t n) { return static_cast<uint64_t>(Wide{bytes_} * n / of); };
+  const ByteRange wanted{cut(number), cut(number + uint64_t{1})};
+  uint64_t before = 0;  // Bytes of the files before.
+  for (const File& file : files_) {
+    const uint64_t begin = std::max(wanted.begin, before);
+    const uint64_t end = std::min(wanted.end, before + file.size);
+    if (begin < end) {
+      part.files_.push_back(file);
+      part.parts_.push_back({begin - before, end - before});
+      part.bytes_ += end - begin;
+    }
+    before += file.size;
+  }
+  return part;
 }
 
 Status InputList::CheckUnchanged() const {
@@ -87,7 +110,7 @@ const std::string& InputList::name(size_t input) const {
 
 Result<NamedSource> InputList::Open(size_t input) const {
   DT_TRY(auto bytes, is_command() ? OpenPipeSource(command_) : OpenFileSource(files_[input].path));
-  return NamedSource{std::move(bytes), name(input)};
+  return NamedSource{std::move(bytes), name(input), is_command() ? ByteRange() : parts_[input]};
 }
 
 }  // namespace dt::worker

@@ -28,7 +28,10 @@ class InputList {
   bool is_command() const { return !command_.empty(); }
   // For errors: the path, or "command".
   const std::string& name(size_t input) const;
-  uint64_t bytes() const { return bytes_; }  // Size of all files; 0 for a command.
+  uint64_t bytes() const { return bytes_; }  // Size of all files, or of a part; 0 for a command.
+  // The part `number` of so many parts of equal size of the files, one after the other. REQUIRES:
+  // they are files.
+  InputList Part(uint32_t number, uint32_t of) const;
   // "path size mtime" lines.
   const std::string& sources_text() const { return sources_text_; }
   const std::string& paths_text() const { return paths_text_; }
@@ -57,6 +60,7 @@ class InputList {
 
   std::string command_;  // Empty if the inputs are files.
   std::vector<File> files_;
+  std::vector<ByteRange> parts_;  // Of each file: the bytes whose rows are meant.
   uint64_t bytes_ = 0;
   std::string sources_text_;
   std::string paths_text_;  // The paths alone.

@@ -76,7 +76,10 @@ class ParquetDecoder : public BlockDecoder {
 class ParquetReader : public InputReader {
  public:
   ParquetReader(const FormatRequest& request, NamedSource input)
-      : request_(request), name_(std::move(input.name)), file_(input.bytes->file()) {}
+      : request_(request),
+        name_(std::move(input.name)),
+        file_(input.bytes->file()),
+        part_(input.part) {}
 
   Status Next(std::string& bytes) override {
     bytes.clear();
@@ -98,11 +101,13 @@ class ParquetReader : public InputReader {
   uint64_t consumed() const override {
     if (rows_ == 0) return 0;
     const double read = static_cast<double>(runs_->rows_given()) / static_cast<double>(rows_);
-    return static_cast<uint64_t>(read * static_cast<double>(file_->size()));
+    const uint64_t bytes = std::min(part_.end, file_->size()) - part_.begin;
+    return static_cast<uint64_t>(read * static_cast<double>(bytes));
   }
 
  private:
   Status Open();
+  GroupRange GroupsOf(const ParquetFile& file) const;
   Status FindColumns(ParquetFile& file, std::vector<size_t>& column_of) const;
   bool MayBeAbsent(const ColumnSpec& column) const {
     return request_.labels_optional && column.role != ColumnRole::kFeature;
@@ -111,6 +116,7 @@ class ParquetReader : public InputReader {
   const FormatRequest& request_;
   const std::string name_;
   const std::shared_ptr<const RandomFile> file_;
+  const ByteRange part_;
   std::shared_ptr<ParquetDecoder> decoder_;  // Null until the file has been opened.
   std::unique_ptr<RowRuns> runs_;
   uint64_t rows_ = 0;  // Rows of the file.
@@ -127,11 +133,27 @@ Status ParquetReader::Open() {
   DT_TRY(std::unique_ptr<ParquetFile> file, ParquetFile::Open(file_, name_));
   std::vector<size_t> column_of;
   DT_TRY_STATUS(FindColumns(*file, column_of));
-  for (uint32_t g = 0; g < file->group_count(); ++g) rows_ += file->rows_of(g);
+  const GroupRange groups = GroupsOf(*file);
+  for (uint32_t g = 0; g < groups.count; ++g) rows_ += file->rows_of(groups.first + g);
   decoder_ = std::make_shared<ParquetDecoder>(std::move(file), request_.columns,
                                               std::move(column_of), request_.labels_optional);
-  runs_ = std::make_unique<RowRuns>(decoder_->file(), decoder_->layout().record_bytes());
+  runs_ = std::make_unique<RowRuns>(decoder_->file(), decoder_->layout().record_bytes(), groups);
   return OkStatus();
+}
+
+// A row group begins where it would if all rows had the same size.
+GroupRange ParquetReader::GroupsOf(const ParquetFile& file) const {
+  if (part_.is_all()) return {0, file.group_count()};
+  uint64_t all = 0, before = 0;
+  for (uint32_t g = 0; g < file.group_count(); ++g) all += file.rows_of(g);
+  GroupRange groups;
+  for (uint32_t g = 0; g < file.group_count(); before += file.rows_of(g++)) {
+    const double share =
+        static_cast<double>(before) / static_cast<double>(std::max<uint64_t>(1, all));
+    if (!part_.Has(static_cast<uint64_t>(share * static_cast<double>(file_->size())))) continue;
+    if (groups.count++ == 0) groups.first = g;
+  }
+  return groups;
 }
 
 Status ParquetReader::FindColumns(ParquetFile& file, std::vector<size_t>& column_of) const {

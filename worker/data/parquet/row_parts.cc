@@ -24,7 +24,7 @@ uint64_t RowRuns::PartRows(uint32_t group, uint64_t rows) {
 // A row group of up to two parts is read at once. Smaller ones are joined.
 bool RowRuns::Next(RowRun& out) {
   out = {};
-  for (; next_group_ < file_.group_count(); ++next_group_) {
+  for (; next_group_ < groups_.first + groups_.count; ++next_group_) {
     const uint64_t rows = file_.rows_of(next_group_);
     if (rows == 0 && out.rows == 0) continue;
     const uint64_t part_rows = rows == 0 ? out.part_rows : PartRows(next_group_, rows);

@@ -27,9 +27,9 @@ struct RowRun {
 // Cuts a file into runs, from its description alone. One thread at a time.
 class RowRuns {
  public:
-  // `record_bytes`: what a row takes in memory, except its lists.
-  RowRuns(const ParquetFile& file, uint64_t record_bytes)
-      : file_(file), record_bytes_(record_bytes) {}
+  // `record_bytes`: what a row takes in memory, except its lists. Only these row groups are meant.
+  RowRuns(const ParquetFile& file, uint64_t record_bytes, GroupRange groups)
+      : file_(file), record_bytes_(record_bytes), groups_(groups), next_group_(groups.first) {}
   // The next run, which has rows; nothing at the end of the file.
   bool Next(RowRun& out);
   // Rows of the runs so far.
@@ -40,8 +40,9 @@ class RowRuns {
 
   const ParquetFile& file_;
   const uint64_t record_bytes_;
+  const GroupRange groups_;
   uint64_t row_bytes_ = 0;  // What a row of a recent row group took.
-  uint32_t next_group_ = 0;
+  uint32_t next_group_;
   uint64_t rows_given_ = 0;
 };
 

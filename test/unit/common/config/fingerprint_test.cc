@@ -63,6 +63,8 @@ const KeyCase kCases[] = {
     {"data.on_error", "data.on_error=skip"},
     {"data.cache_dir", "data.cache_dir=/elsewhere"},
     {"data.shuffle.window", "data.shuffle.window=9"},
+    {"data.shuffle.by", "data.shuffle.by=slices"},
+    {"data.read", "data.read=part", {"data.shuffle.by=slices"}},
     {"data.columns.other.type", "data.columns.other.type=string"},
     {"data.columns.bought.role", "data.columns.bought.role=weight"},
     {"data.columns.list.separator", "data.columns.list.separator=;"},

@@ -19,12 +19,11 @@ inline HeartbeatMessage HeartbeatSample() {
                           true,
                           {ProcessId(1), ProcessId(3)},
                           {thread},
-                          peers};
+                          peers,
+                          true};
 }
 
-inline std::vector<ControlMessage> ControlSamples() {
-  const Problem problem{"it broke", "here", "mend it"};
-  const ProcessStats stats{1.5, 100, 200, 300};
+inline ColumnSpec ColumnSample() {
   ColumnSpec column;
   column.name = "history";
   column.type = ColumnType::kIds, column.role = ColumnRole::kFeature, column.separator = "|";
@@ -33,6 +32,13 @@ inline std::vector<ControlMessage> ControlSamples() {
   column.weighted = true;
   column.transform = "log";
   column.of = {"a", ""};
+  return column;
+}
+
+inline std::vector<ControlMessage> ControlSamples() {
+  const Problem problem{"it broke", "here", "mend it"};
+  const ProcessStats stats{1.5, 100, 200, 300};
+  const ColumnSpec column = ColumnSample();
   const ShardMap map =
       MakeShardMap(MapVersion(3), 4,
                    {{ProcessId(1), {"tcp://a:1", "tcp://a:2"}}, {ProcessId(2), {"tcp://b:1"}}});
@@ -50,7 +56,7 @@ inline std::vector<ControlMessage> ControlSamples() {
                    {DeviceKind::kEmulated, 0, "emulated accelerator", 1ull << 32, {"fm"}}},
                   ProcessId(2),
                   "10.0.0.2"},
-      DataReadyMessage{10, 20, 30, 1, 77, {column, ColumnSpec{}}},
+      DataReadyMessage{10, 20, 30, 1, 77, {column, ColumnSpec{}}, {{2, 11, 12, 13, 1, 78}}},
       ReadyMessage{},
       HeartbeatSample(),
       OrderDoneMessage{1, TrainDone{100, 6400, {12.5, 25}, {0.75, 1.5}, 3.5}},
@@ -75,7 +81,8 @@ inline std::vector<ControlMessage> ControlSamples() {
                    2,
                    {PlanBytes{std::string("p\0n", 3)}},
                    {TableId(~0ull)},
-                   900},
+                   900,
+                   {30, 31}},
       OrderMessage{1, TrainOrder{1, 10, 10, 20, 0.5f, {0, 1}}},
       OrderMessage{2, EvaluateOrder{20, SplitKind::kTest}},
       OrderMessage{3, SaveOrder{20, "folder"}},
@@ -99,6 +106,7 @@ inline std::vector<ControlMessage> ControlSamples() {
       ViewReportMessage{ViewNumber(4), 20, true, true},
       ViewBeginsMessage{ViewNumber(4), 21, {ProcessId(5)}},
       ScaleRequestMessage{Role::kServer, 3},
+      ReadDataMessage{4, {1, 3}},
   };
 }
 

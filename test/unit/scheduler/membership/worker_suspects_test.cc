@@ -138,6 +138,8 @@ TEST_F(WorkerSuspectsTest, OneMayBeLateForAViewForAWhile) {
   EXPECT_EQ(late->id, ProcessId(3));
   EXPECT_FALSE(WorkerThatIsLate(*members_, missing, since + seconds(2), now_, kLease));
   EXPECT_FALSE(WorkerThatIsLate(*members_, {ProcessId(1)}, since, now_, kLease));
+  Report(3, {.reading = true});
+  EXPECT_FALSE(WorkerThatIsLate(*members_, missing, since, now_, kLease)) << "it reads data";
 }
 
 }  // namespace

@@ -47,6 +47,13 @@ TEST(MergeEvaluation, MissingOrDoubleBatchesAreRefused) {
   EXPECT_FALSE(Merged({{ProcessId(1), Done({a}, {0, 0}, {0, 1})}}).ok());
 }
 
+TEST(MergeEvaluation, BatchesOfPartsHaveGapsButAreThereOnce) {
+  const std::vector<LossConfig> losses = {Loss("binary_cross_entropy", "click")};
+  const EvaluatePart a{7, 1, 0, 0, 0}, c{900, 1, 0, 0, 0};
+  EXPECT_TRUE(MergeEvaluation({{ProcessId(1), Done({c, a}, {0, 0}, {0, 1})}}, losses, true).ok());
+  EXPECT_FALSE(MergeEvaluation({{ProcessId(1), Done({a, a}, {0, 0}, {0, 1})}}, losses, true).ok());
+}
+
 TEST(MergeEvaluation, WithoutSamplesOrClassesThereIsNoNumber) {
   const auto nothing = Merged({{ProcessId(1), Done({}, {}, {})}});
   EXPECT_EQ(nothing->samples, 0u);

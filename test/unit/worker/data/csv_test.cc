@@ -62,7 +62,7 @@ TEST(Csv, ListsAreRaggedAndCutToTheirEnd) {
                                                  HashString("d"), HashString(""), HashString("e")));
   Batch some;
   const uint64_t rows[] = {3, 0, 0, 1};
-  data->Gather(rows, some);
+  ASSERT_TRUE(data->Gather(rows, some).ok());
   EXPECT_THAT(some.columns[0].offsets, ElementsAre(0, 2, 4, 6, 6));
   EXPECT_THAT(some.columns[0].keys, ElementsAre(5, 6, 2, 3, 2, 3));
 }
@@ -86,7 +86,7 @@ TEST(Csv, VectorsOfNumbersAreInOrderAndFilled) {
   EXPECT_THAT(batch.columns[2].floats, ElementsAre(std::log(4.0f), -std::log(4.0f), -1, -1, -1, 0));
   Batch some;
   const uint64_t rows[] = {2, 0};
-  data->Gather(rows, some);
+  EXPECT_TRUE(data->Gather(rows, some).ok());
   EXPECT_THAT(some.columns[1].floats, ElementsAre(0, -1, 5, 1, 2.5, 3));
   EXPECT_THAT(some.columns[0].keys, ElementsAre(9, 7));
 

@@ -54,7 +54,7 @@ inline Batch AllOf(const Dataset& data) {
   std::vector<uint64_t> rows(data.rows());
   std::iota(rows.begin(), rows.end(), uint64_t{0});
   Batch batch;
-  data.Gather(rows, batch);
+  EXPECT_TRUE(data.Gather(rows, batch).ok());
   return batch;
 }
 

@@ -56,7 +56,7 @@ std::vector<Key> NegativesOf(const Dataset& data, uint64_t epoch,
                              const std::vector<uint64_t>& rows) {
   Batch batch;
   batch.epoch = epoch;
-  data.Gather(rows, batch);
+  EXPECT_TRUE(data.Gather(rows, batch).ok());
   return batch.columns[2].keys;
 }
 
@@ -114,7 +114,7 @@ TEST(DerivedColumns, KeysDependOnSeedNameEpochAndRowOnly) {
     // A row's keys do not depend on its step, its slice, or the rows around it.
     Batch batch;
     batch.epoch = 7, batch.step = 12, batch.slice = 3, batch.first_sample = 90;
-    data->Gather(std::vector<uint64_t>{300, 9}, batch);
+    EXPECT_TRUE(data->Gather(std::vector<uint64_t>{300, 9}, batch).ok());
     EXPECT_TRUE(std::equal(keys.begin() + 300 * kDraws, keys.begin() + 301 * kDraws,
                            batch.columns[2].keys.begin()));
     EXPECT_TRUE(std::equal(keys.begin() + 9 * kDraws, keys.begin() + 10 * kDraws,
@@ -139,7 +139,7 @@ TEST(DerivedColumns, AWorkerOfATeamHasItsOwnKeys) {
   batch.epoch = 5;
   batch.part = {1, 3};
   batch.whole_columns = {1, 2};
-  data->Gather(rows, batch);
+  EXPECT_TRUE(data->Gather(rows, batch).ok());
   EXPECT_EQ(batch.columns[2].keys,
             std::vector<Key>(all.begin() + kDraws, all.begin() + 3 * kDraws));
   EXPECT_EQ(batch.WithAll(2).keys, all);

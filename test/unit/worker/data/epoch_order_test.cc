@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "worker/data/dataset.h"
+#include "worker/data/epoch_order.h"
 
 namespace dt::worker {
 namespace {

@@ -118,7 +118,7 @@ class MadeUpSamples : public Dataset {
   const std::vector<ColumnSpec>& columns() const override { return columns_; }
   uint64_t fingerprint() const override { return 1; }
   const OpenStats& open_stats() const override { return stats_; }
-  void Gather(std::span<const uint64_t> rows, Batch& batch) const override {
+  Status Gather(std::span<const uint64_t> rows, Batch& batch) const override {
     batch.samples = static_cast<uint32_t>(rows.size());
     batch.columns.assign(3, {});
     if (gathered_ != nullptr) {
@@ -131,6 +131,7 @@ class MadeUpSamples : public Dataset {
       batch.columns[1].keys.push_back(row * row % 29);
       batch.columns[2].floats.push_back(static_cast<float>(row % 5) / 4);
     }
+    return OkStatus();
   }
 
  private:

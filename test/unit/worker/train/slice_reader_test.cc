@@ -23,13 +23,14 @@ class MadeUpData : public Dataset {
   const std::vector<ColumnSpec>& columns() const override { return columns_; }
   uint64_t fingerprint() const override { return 1; }
   const OpenStats& open_stats() const override { return stats_; }
-  void Gather(std::span<const uint64_t> rows, Batch& batch) const override {
+  Status Gather(std::span<const uint64_t> rows, Batch& batch) const override {
     batch.columns.resize(2);
     batch.columns[0].floats.clear();
     batch.columns[1].keys.assign(rows.begin(), rows.end());
     for (const uint64_t row : rows) {
       batch.columns[0].floats.push_back(row == bad_row ? 2.0f : static_cast<float>(row % 2));
     }
+    return OkStatus();
   }
   uint64_t bad_row = ~uint64_t{0};
 

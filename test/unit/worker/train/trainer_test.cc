@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "test/unit/worker/train/scripted_rank.h"
+#include "worker/data/epoch_order.h"
 
 namespace dt::worker {
 namespace {
