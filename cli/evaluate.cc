@@ -68,6 +68,7 @@ void EvaluateHere(JobConfig& job) {
   const auto forget = [](Device& device) {
     if (device == Device::kPs) device = Device::kAuto;
   };
+  job.data.stream.reset();  // Only files are evaluated.
   job.train.staleness = 0;
   job.train.cached_rows = 0;
   forget(job.optimizer.device);

@@ -44,10 +44,11 @@ if [[ -n $cuda && -e $build/libdovetail_cuda.so ]]; then
   [[ ! -e $nccl ]] || cp "$nccl" "$out/lib/libnccl.so.2"
 fi
 
-if [[ -e $build/libdovetail_arrow.so ]]; then
-  cp "$build/libdovetail_arrow.so" "$out/bin/"
-  packed+=("$out/bin/libdovetail_arrow.so")
-fi
+for library in libdovetail_arrow.so libdovetail_kafka.so; do
+  [[ -e $build/$library ]] || continue
+  cp "$build/$library" "$out/bin/"
+  packed+=("$out/bin/$library")
+done
 
 # True for libraries of the target machine: glibc belongs to its loader, and libcuda to its driver.
 is_of_the_machine() {

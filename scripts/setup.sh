@@ -13,7 +13,7 @@ packages=(
   # outside libraries (scripts/check/layers.py says where each is used)
   libabsl-dev libzmq3-dev cppzmq-dev libboost-dev librocksdb-dev libtbb-dev libyaml-cpp-dev
   libflatbuffers-dev flatbuffers-compiler libdnnl-dev libgloo-dev libspdlog-dev libfmt-dev libcli11-dev
-  nlohmann-json3-dev libxxhash-dev libzstd-dev zlib1g-dev
+  nlohmann-json3-dev libxxhash-dev libzstd-dev zlib1g-dev librdkafka-dev
   # the certificates that s3:// and gs:// are checked with
   ca-certificates
   # the tests

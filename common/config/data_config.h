@@ -2,15 +2,29 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/specs/column.h"
 #include "common/specs/data_format.h"
 
 namespace dt {
 
 enum class OnError { kStop, kSkip };
+
+// A topic of Kafka that holds the training data, and grows while the job runs.
+struct StreamConfig {
+  std::string brokers;  // HOST:PORT, or several with commas between.
+  std::string topic;
+  bool from_end = false;  // The job begins with the messages that come from then on.
+  // Names and values of librdkafka's settings.
+  std::vector<std::pair<std::string, std::string>> settings = {};
+  Duration wait = seconds(1);       // After so long a step has fewer samples than a batch.
+  Duration patience = seconds(60);  // How long the brokers may be away.
+};
 
 struct DataConfig {
   DataFormat format = DataFormat::kLibsvm;
@@ -19,7 +33,8 @@ struct DataConfig {
   std::vector<std::string> train, valid, test;
   // A command that prints the training data, instead of `train`; "": none.
   std::string command;
-  std::vector<ColumnSpec> columns;  // As in the job file; empty if the format fixes them.
+  std::optional<StreamConfig> stream;  // The training data, instead of `train`.
+  std::vector<ColumnSpec> columns;     // As in the job file; empty if the format fixes them.
   char delimiter = ',';
   uint64_t shuffle_window = 65536;  // 0: no shuffling.
   // Each slice of a step has samples of its own stripe of the data; else of all of it.

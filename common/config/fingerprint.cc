@@ -198,6 +198,10 @@ std::optional<std::string> Plateau(const JobConfig& job) {
   return MemberIfAny<&DenseOptimizerConfig::plateau, kMember>(job.optimizer);
 }
 template <auto kMember>
+std::optional<std::string> Stream(const JobConfig& job) {
+  return MemberIfAny<&DataConfig::stream, kMember>(job.data);
+}
+template <auto kMember>
 constexpr auto kSchedule = kDense<&DenseOptimizerConfig::schedule, kMember>;
 
 constexpr Fact<JobConfig> kJobFacts[] = {
@@ -219,6 +223,8 @@ constexpr Fact<JobConfig> kJobFacts[] = {
     {"optimizer.schedule", "warmup", kSchedule<&RateSchedule::warmup>},
     {"data", "format", kData<&DataConfig::format>},
     {"data", "command", kData<&DataConfig::command>},
+    {"data.kafka", "topic", Stream<&StreamConfig::topic>},
+    {"data.kafka", "from", Stream<&StreamConfig::from_end>},
     {"data", "delimiter", kData<&DataConfig::delimiter>},
     {"data", "on_error", kData<&DataConfig::on_error>},
     {"data.shuffle", "window", kData<&DataConfig::shuffle_window>},

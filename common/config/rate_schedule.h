@@ -29,6 +29,7 @@ struct RateSchedule {
   float factor = 0.1f;
   float min_scale = 0.0f;
 
+  bool needs_job_steps() const { return curve == RateCurve::kCosine && steps == 0; }
   // The factor in step `step` (counted from 0) of a job of `job_steps` steps.
   double ScaleAt(Step step, Step job_steps) const;
   friend bool operator==(const RateSchedule&, const RateSchedule&) = default;

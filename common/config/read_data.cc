@@ -230,13 +230,18 @@ void CheckOrigin(const MapReader& in, const DataFormatInfo& format, const DataCo
   const auto from_command = [](const DataFormatInfo& info) { return info.from_command; };
   const std::string formats = FormatsOf(from_command);
   RefuseKeyFor(in, "command", format.from_command, formats);
-  RefuseKeyFor(in, "train", !format.from_command,
-               fmt::format("formats other than {}, whose command gives the samples", format.name));
+  RefuseKeyFor(in, "train", format.trains_on_files(),
+               fmt::format("formats other than {}, which gives the samples", format.name));
+  RefuseKeyFor(in, "kafka", format.is_stream, "format kafka");
+  if (format.is_stream && !in.Has("kafka")) {
+    in.problems().Add(in.mark(), in.PathOf("kafka"),
+                      "missing, format kafka needs brokers and topic");
+  }
   if (format.from_command && data.command.empty()) {
     in.problems().Add(in.mark(), in.PathOf("command"),
                       fmt::format("missing, format {} runs it to read CSV", format.name));
   }
-  if (!format.from_command && !in.Has("train") && in.node() != nullptr &&
+  if (format.trains_on_files() && !in.Has("train") && in.node() != nullptr &&
       in.node()->Find("train") == nullptr) {
     in.problems().Add(in.mark(), in.PathOf("train"), "missing, expected a text or a list of texts");
   }
@@ -253,9 +258,10 @@ void ReadOrder(const MapReader& in, DataConfig& data) {
     in.Report("read", "found \"part\", which needs shuffle.by: slices");
   }
   if (!data.by_slices || !in.Has("format")) return;
-  if (DataFormatNamed(in.Find("format")->text).from_command) {
+  const DataFormatInfo& format = DataFormatNamed(in.Find("format")->text);
+  if (!format.trains_on_files()) {
     in.Report(data.read_part ? "read" : "shuffle",
-              "needs files, and format pipe has the output of a command");
+              fmt::format("needs files, which format {} is not about", format.name));
   }
 }
 
@@ -266,6 +272,7 @@ void ReadData(const MapReader& in, DataConfig& data) {
   data.valid = ReadFiles(in, "valid");
   data.test = ReadFiles(in, "test");
   in.Read("command", data.command);
+  if (in.Has("kafka")) ReadStream(in.Sub("kafka"), data);
   ReadColumns(in, data.columns);
   in.Read("delimiter", data.delimiter);
   ReadOrder(in, data);

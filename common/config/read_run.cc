@@ -16,6 +16,7 @@ void ReadTrain(const MapReader& in, TrainConfig& train) {
   in.Read("slices", train.slices);
   in.Read("epochs", train.epochs);
   in.Read("max_steps", train.max_steps);
+  if (const ConfigNode* const until = in.Find("until")) train.forever = until->text == "forever";
   in.Read("staleness", train.staleness);
   if (in.IsWord("staleness")) train.staleness = kUnboundedStaleness;
   in.Read("cached_rows", train.cached_rows);
@@ -230,6 +231,7 @@ void ReadRun(const MapReader& root, JobConfig& job) {
   job.checkpoint.dir = job.run_dir + "/checkpoints";
   checkpoint.Read("dir", job.checkpoint.dir);
   checkpoint.Read("every", job.checkpoint.every_steps);
+  checkpoint.Read("interval", job.checkpoint.interval);
   checkpoint.Read("keep", job.checkpoint.keep);
   checkpoint.Read("durability", job.checkpoint.durability);
   const MapReader log = checkpoint.Sub("log");
@@ -317,7 +319,10 @@ static void CheckTableRules(const JobConfig& job, Problems& problems) {
 void CheckJob(const MapReader& root, const JobConfig& job) {
   CheckTableRules(job, root.problems());
   const auto need_valid = [&](const char* path) {
-    if (job.data.valid.empty()) Report(root, path, "needs data.valid, which names no files");
+    const bool windows = job.data.stream.has_value() && job.train.evaluate_every > 0;
+    if (job.data.valid.empty() && !windows) {
+      Report(root, path, "needs data.valid, which names no files");
+    }
   };
   if (job.train.early_stop.has_value()) need_valid("train.early_stop");
   if (job.train.evaluate_every > 0) need_valid("train.evaluate_every");
@@ -325,6 +330,7 @@ void CheckJob(const MapReader& root, const JobConfig& job) {
   CheckWeightPlaces(root, job);
   CheckTeams(root, job);
   if (job.train.asynchronous()) CheckAsynchronous(root, job);
+  CheckStream(root, job);
   const bool bounded = job.train.asynchronous() && job.train.staleness != kUnboundedStaleness;
   if (job.train.cached_rows > 0 && !bounded) {
     Report(root, "train.cached_rows",

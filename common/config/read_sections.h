@@ -15,6 +15,10 @@ namespace dt {
 std::vector<std::string> ReadFiles(const MapReader& in, std::string_view name);
 
 void ReadData(const MapReader& in, DataConfig& data);
+// Reads data.kafka.
+void ReadStream(const MapReader& in, DataConfig& data);
+// Checks what else the job says against a stream. REQUIRES: everything else is read.
+void CheckStream(const MapReader& root, const JobConfig& job);
 // The names of the data files, each followed by a comma. A name that contains an environment
 // variable is kept as written.
 struct FileNames {

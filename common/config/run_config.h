@@ -29,10 +29,14 @@ struct EarlyStopConfig {
   uint32_t patience = 2;             // Evaluations without gain before training stops.
 };
 
+// Steps of a job without an end.
+inline constexpr Step kEndless = Step{1} << 62;
+
 struct TrainConfig {
   uint32_t batch_size = 4096;
   uint32_t slices = 0;  // 0: auto (1 under `train`, cluster.workers otherwise).
   uint32_t epochs = 1;
+  bool forever = false;      // A stream: the job waits for more when it has trained all.
   Step max_steps = 0;        // Limit for the whole job, with all resumed parts; 0: no limit.
   Step staleness = 0;        // In steps; kUnboundedStaleness: no bound.
   uint64_t cached_rows = 0;  // Rows that a worker keeps, with staleness.
@@ -109,6 +113,7 @@ struct LogConfig {
 struct CheckpointConfig {
   std::string dir;           // Default runs/<job>/checkpoints.
   uint64_t every_steps = 0;  // 0: only at the end.
+  Duration interval{};       // Time between checkpoints; 0: as `every_steps` says.
   uint32_t keep = 3;
   Durability durability = Durability::kCheckpoint;
   LogConfig log;

@@ -45,6 +45,8 @@ DT_TABLE(DenseSum, fbs::DenseSum);
 DT_TABLE(CheckpointFile, fbs::File);
 DT_TABLE(EvaluatePart, fbs::Part);
 DT_TABLE(LossScores, fbs::LossScores);
+DT_TABLE(PartitionRange, fbs::Partition);
+DT_TABLE(StreamCut, fbs::Cut);
 DT_TABLE(TrainOrder, fbs::TrainOrder);
 DT_TABLE(EvaluateOrder, fbs::EvaluateOrder);
 DT_TABLE(SaveOrder, fbs::SaveOrder);
@@ -91,6 +93,7 @@ DT_TABLE(ViewReportMessage, fbs::ViewReport);
 DT_TABLE(ViewBeginsMessage, fbs::ViewBegins);
 DT_TABLE(ScaleRequestMessage, fbs::ScaleRequest);
 DT_TABLE(ReadDataMessage, fbs::ReadData);
+DT_TABLE(StreamReportMessage, fbs::StreamReport);
 
 }  // namespace tables
 

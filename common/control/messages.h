@@ -216,6 +216,13 @@ struct ReadDataMessage {
     return std::ranges::all_of(own, [this](uint32_t each) { return each < stripes; });
   }
 };
+// From a worker: the messages that partitions of the stream have now.
+struct StreamReportMessage {
+  std::vector<uint32_t> numbers;
+  std::vector<PartitionRange> ranges;  // By position in `numbers`.
+  DT_FIELDS(numbers, ranges)
+  bool IsSound() const { return numbers.size() == ranges.size(); }
+};
 struct CommandReplyMessage {  // OK: what was asked for has begun, or is done.
   StatusCode code = StatusCode::kOk;
   Problem problem;
@@ -230,7 +237,7 @@ using ControlMessage =
                  RowsWrittenMessage, CheckpointCommittedMessage, MapChangedMessage,
                  ShardCopiedMessage, DrainRequestMessage, CommandReplyMessage, RecallMessage,
                  RecalledMessage, NewViewMessage, ViewReportMessage, ViewBeginsMessage,
-                 ScaleRequestMessage, ReadDataMessage>;
+                 ScaleRequestMessage, ReadDataMessage, StreamReportMessage>;
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);

@@ -12,6 +12,7 @@
 #include "common/cluster/checkpoint_file.h"
 #include "common/cluster/evaluation_result.h"
 #include "common/cluster/process_stats.h"
+#include "common/cluster/stream_cut.h"
 #include "common/cluster/table_report.h"
 #include "common/cluster/taken_parts.h"
 
@@ -26,7 +27,10 @@ struct TrainOrder {
   // which is none, if the slice is done.
   std::vector<uint32_t> slice_owner;
   Step settled_step = 0;  // Every step before is complete.
-  DT_FIELDS(epoch, epoch_first_step, first_step, end_step, lr_scale, slice_owner, settled_step)
+  // A job that trains on a stream: the messages of the order. Each step has the next part of those
+  // of every partition, and slice k those of the partitions that OwnerOf deals to it.
+  StreamCut cut = {};
+  DT_FIELDS(epoch, epoch_first_step, first_step, end_step, lr_scale, slice_owner, settled_step, cut)
 };
 struct TrainDone {
   Step end_step = 0;
@@ -45,7 +49,8 @@ enum class SplitKind : uint8_t { kTrain, kValid, kTest };
 struct EvaluateOrder {
   Step step = 0;
   SplitKind split = SplitKind::kValid;
-  DT_FIELDS(step, split)
+  StreamCut cut = {};  // Not empty: these messages, instead of a split. They are trained on next.
+  DT_FIELDS(step, split, cut)
 };
 
 // For workers and servers, at a step boundary. Workers write their parts of dense parameters, each

@@ -9,6 +9,7 @@
 #include "common/base/ids.h"
 #include "common/cluster/process_stats.h"
 #include "common/cluster/role.h"
+#include "common/cluster/stream_cut.h"
 #include "common/cluster/table_report.h"
 #include "common/device/devices.h"
 #include "common/specs/column.h"
@@ -60,7 +61,9 @@ struct DataReadyMessage {
   uint64_t fingerprint = 0;
   std::vector<ColumnSpec> columns;
   std::vector<StripeReport> stripes = {};
-  DT_FIELDS(train_rows, valid_rows, test_rows, rows_skipped, fingerprint, columns, stripes)
+  std::vector<PartitionRange> partitions = {};  // Of the stream, if the job trains on one.
+  DT_FIELDS(train_rows, valid_rows, test_rows, rows_skipped, fingerprint, columns, stripes,
+            partitions)
 };
 // A shard that is being copied from a server to another one.
 struct CopyReport {

@@ -21,6 +21,7 @@ constexpr auto kAny = [](const auto&) { return true; };
 void Unsettled::OnSent(ControlMessage& message) {
   if (std::holds_alternative<JoinMessage>(message)) return;
   if (std::holds_alternative<ViewReportMessage>(message)) return;
+  if (std::holds_alternative<StreamReportMessage>(message)) return;  // The next one follows soon.
   if (const auto* recalled = std::get_if<RecalledMessage>(&message)) {
     last_order_ = std::min(last_order_, recalled->first - 1);
     return;

@@ -56,7 +56,10 @@ struct DataFormatInfo {
   bool has_delimiter = false;
   // A command prints the training data; validation and test data are files.
   bool from_command = false;
+  bool is_stream = false;  // Kafka gives the training data; validation and test data are files.
   bool is_available = true;
+
+  bool trains_on_files() const { return !from_command && !is_stream; }
 };
 
 inline constexpr DataFormatInfo kDataFormats[] = {
@@ -77,6 +80,11 @@ inline constexpr DataFormatInfo kDataFormats[] = {
      .columns = DataColumns::kListed,
      .has_delimiter = true,
      .from_command = true},
+    {.name = "kafka",
+     .format = DataFormat::kCsv,
+     .columns = DataColumns::kListed,
+     .has_delimiter = true,
+     .is_stream = true},
 };
 
 struct IsAvailableFormat {

@@ -35,8 +35,8 @@ Status EvaluationRun::OnCompleted(TimePoint now, OrderTracker::Completed done) {
   if (const auto* load = std::get_if<LoadOrder>(&done.order.what)) NoteResumed(job_, now, *load);
   const auto* const evaluate = std::get_if<EvaluateOrder>(&done.order.what);
   if (evaluate == nullptr) return OkStatus();
-  DT_TRY(metrics_,
-         MergeEvaluation(done.TakeOutcomes<EvaluateDone>(), job_.options.job.model.losses));
+  DT_TRY(metrics_, MergeEvaluation(done.TakeOutcomes<EvaluateDone>(), job_.options.job.model.losses,
+                                   job_.options.job.data.by_slices));
   LogEvaluation(*evaluate, *metrics_);
   return OkStatus();
 }

@@ -142,7 +142,7 @@ Status Job::TryAdvance(TimePoint now) {
   DT_TRY_STATUS(start_.Advance(now));
   if (phase() != JobPhase::kRunning) return OkStatus();
   if (!training_ && !evaluation_) {
-    BeginRun(now);
+    DT_TRY_STATUS(BeginRun(now));
     NoteReturned(now);
   }
   if (const Status settled = views_.Settle(now); !settled.ok()) {
@@ -158,14 +158,15 @@ Status Job::TryAdvance(TimePoint now) {
   return HandOut(now);
 }
 
-void Job::BeginRun(TimePoint now) {
+Status Job::BeginRun(TimePoint now) {
   if (options_.goal == Goal::kEvaluate) {
     evaluation_.emplace(context_);
-    return;
+    return OkStatus();
   }
-  record_.training = TrainingRun::Begin(options_, record_.data);
+  DT_TRY(record_.training, TrainingRun::Begin(options_, record_.data));
   if (record_.returns.count > 0) record_.training->had_finished = false;  // This run trained.
   training_.emplace(context_, *record_.training, now);
+  return OkStatus();
 }
 
 Status Job::Complete(TimePoint now, OrderTracker::Completed done) {

@@ -92,7 +92,7 @@ class Job {
   // Does everything that can be done now; an error ends the job.
   void Advance(TimePoint now);
   Status TryAdvance(TimePoint now);
-  void BeginRun(TimePoint now);
+  Status BeginRun(TimePoint now);
   Status Complete(TimePoint now, OrderTracker::Completed done);
   Status HandOut(TimePoint now);
   void SettleSuccessors(TimePoint now);

@@ -29,6 +29,7 @@ std::string DifferenceOf(const DataReadyMessage& a, const DataReadyMessage& b) {
 }
 
 Status CheckTrainingData(const JobOptions& options, const DataReadyMessage& data) {
+  if (options.job.data.stream.has_value()) return OkStatus();  // See Stream::Begin.
   if (data.train_rows == 0) {
     return WithHint(Invalid("there is no training data"), "data.train names the files");
   }

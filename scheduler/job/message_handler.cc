@@ -56,6 +56,10 @@ struct Job::MessageHandler {
     job.moves_.OnCopied(from, copied);
     return OkStatus();
   }
+  Status operator()(const StreamReportMessage& report) {
+    if (job.training_) job.training_->OnStreamReport(report);
+    return OkStatus();
+  }
   Status operator()(const FailedMessage& failed) {
     job.out_.AddEvent(now, fmt::format("{}_failed", NameOf(from.role())),
                       {{"id", int64_t{from.id.value()}}});

@@ -22,6 +22,11 @@ double SecondsAhead(const JobConfig& job) {
   return std::chrono::duration<double>(job.cluster.scheduler_outage).count();
 }
 
+std::optional<StreamLimits> StreamOf(const JobConfig& job) {
+  if (!job.data.stream.has_value()) return std::nullopt;
+  return StreamLimits{job.train.batch_size, job.data.stream->wait, job.train.forever};
+}
+
 ScheduleConfig ScheduleConfigOf(const JobConfig& job, const DataReadyMessage& data) {
   return {.train_rows = data.train_rows,
           .valid_rows = data.valid_rows,
@@ -37,16 +42,23 @@ ScheduleConfig ScheduleConfigOf(const JobConfig& job, const DataReadyMessage& da
           .plateau = job.optimizer.plateau,
           .early_stop = job.train.early_stop,
           .schedule = job.optimizer.schedule,
-          .seconds_ahead = SecondsAhead(job)};
+          .seconds_ahead = SecondsAhead(job),
+          .stream = StreamOf(job)};
 }
 
 }  // namespace
 
-TrainingRecord TrainingRun::Begin(const JobOptions& options, const DataReadyMessage& data) {
+Result<TrainingRecord> TrainingRun::Begin(const JobOptions& options, const DataReadyMessage& data) {
   ScheduleState state;
   if (options.resumed()) state = options.resumed()->manifest.schedule;
   const ScheduleConfig config = ScheduleConfigOf(options.job, data);
   TrainingRecord record{.schedule = ScheduleFrom(config, std::move(state))};
+  if (const auto& stream = options.job.data.stream) {
+    const ScheduleState& at = record.schedule.state;
+    DT_TRY(record.schedule.stream,
+           Stream::Begin(data.partitions, at.offsets.value_or(std::vector<uint64_t>()),
+                         stream->from_end));
+  }
   record.loaded = !options.checkpoint.has_value();
   // Its own checkpoint after the first order, so that it needs the other job's no more.
   record.schedule.save_requested = options.begins();
@@ -63,7 +75,8 @@ TrainingRun::TrainingRun(JobContext& job, TrainingRecord& record, TimePoint now)
       work_(record.work),
       checkpoint_(record.checkpoint),
       first_order_(job.record.orders.next_number),
-      pace_(now, record.schedule.state.step) {}
+      pace_(now, record.schedule.state.step),
+      saved_or_begun_(now) {}
 
 // ------------------------------------------------------------ orders out
 
@@ -73,10 +86,11 @@ Result<RunState> TrainingRun::HandOut(TimePoint now) {
     return RunState::kGoing;
   }
   DT_TRY_STATUS(SettleCheckpoint(now));  // A worker that wrote may be gone.
+  SaveByTime(now);
   RecallOrders();
   for (;;) {
     if (!schedule_.training()) trained_until_ = now;
-    const std::optional<schedule::Order> next = schedule_.Next();
+    const std::optional<schedule::Order> next = schedule_.Next(now);
     if (!next.has_value()) break;
     DT_TRY(Order what, OrderOf(*next));
     const auto* const train = std::get_if<schedule::Train>(&*next);
@@ -94,6 +108,17 @@ Result<RunState> TrainingRun::HandOut(TimePoint now) {
   }
   if (schedule_.finished()) return RunState::kFinished;
   return schedule_.interrupted() ? RunState::kInterrupted : RunState::kGoing;
+}
+
+void TrainingRun::SaveByTime(TimePoint now) {
+  const Duration interval = job_.options.job.checkpoint.interval;
+  if (interval <= Duration() || now - saved_or_begun_ < interval || saving()) return;
+  saved_or_begun_ = now;
+  schedule_.RequestSave();
+}
+
+void TrainingRun::OnStreamReport(const StreamReportMessage& report) {
+  if (job_.options.job.data.stream) schedule_.OnStreamReport(report);
 }
 
 // The processes that are asked are all workers.
@@ -118,7 +143,8 @@ void TrainingRun::EndRecall(const OrderTracker::Recalled& recalled) {
   const auto& [cancelled, again] = recalled;
   for (const OrderMessage& order : cancelled) work_.Close(order.number);
   if (!cancelled.empty()) {
-    schedule_.OnRecalled(std::get<TrainOrder>(cancelled.front().what).first_step, cancelled.size());
+    const auto& first = std::get<TrainOrder>(cancelled.front().what);
+    schedule_.OnRecalled(first.first_step, cancelled.size(), first.cut);
   }
   for (const auto& [id, order] : again) job_.out.Send(*job_.members.Find(id), order);
 }
@@ -149,12 +175,17 @@ Status TrainingRun::IssueLoad() {
 
 Result<Order> TrainingRun::OrderOf(const schedule::Order& next) {
   if (const auto* train = std::get_if<schedule::Train>(&next)) {
-    return Order(TrainOrder{train->epoch, train->epoch_first_step, train->first_step,
-                            train->end_step, train->lr_scale, SliceOwners(job_)});
+    return Order(TrainOrder{.epoch = train->epoch,
+                            .epoch_first_step = train->epoch_first_step,
+                            .first_step = train->first_step,
+                            .end_step = train->end_step,
+                            .lr_scale = train->lr_scale,
+                            .slice_owner = SliceOwners(job_),
+                            .cut = train->cut});
   }
   if (const auto* evaluate = std::get_if<schedule::Evaluate>(&next)) {
-    return Order(
-        EvaluateOrder{evaluate->step, evaluate->test ? SplitKind::kTest : SplitKind::kValid});
+    return Order(EvaluateOrder{
+        evaluate->step, evaluate->test ? SplitKind::kTest : SplitKind::kValid, evaluate->cut});
   }
   if (const auto* save = std::get_if<schedule::Save>(&next)) {
     DT_TRY(std::string name, job_.environment.BeginCheckpoint(save->step));
@@ -204,6 +235,7 @@ Status TrainingRun::OnTrained(TimePoint now, OrderTracker::Completed done) {
   const double passed = SecondsBetween(std::exchange(trained_until_, now), now);
   if (kind.asynchronous && done.order.number >= first_order_) all.passed = passed;
   work_.Close(done.order.number);
+  if (!order.cut.empty()) all.offsets = order.cut.End();
   schedule_.OnTrained(order.end_step, all);
   last_step_at_ = now;
   for (const LossMean& of : schedule_.MeansOf(all.loss_sums, all.samples)) {
@@ -215,7 +247,8 @@ Status TrainingRun::OnTrained(TimePoint now, OrderTracker::Completed done) {
 Status TrainingRun::OnEvaluated(TimePoint now, OrderTracker::Completed done) {
   const EvaluateOrder order = std::get<EvaluateOrder>(done.order.what);
   DT_TRY(const LossMetrics metrics,
-         MergeEvaluation(done.TakeOutcomes<EvaluateDone>(), job_.options.job.model.losses));
+         MergeEvaluation(done.TakeOutcomes<EvaluateDone>(), job_.options.job.model.losses,
+                         job_.options.job.data.by_slices || !order.cut.empty()));
   LogEvaluation(order, metrics);
   const float before = schedule_.state().decisions.rate_scale;
   schedule_.OnEvaluated(metrics);

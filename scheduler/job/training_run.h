@@ -18,7 +18,8 @@ namespace dt::scheduler {
 class TrainingRun {
  public:
   // The record of a run that starts at step 0 or at the job's checkpoint.
-  static TrainingRecord Begin(const JobOptions& options, const DataReadyMessage& data);
+  // Errors: those of Stream::Begin.
+  static Result<TrainingRecord> Begin(const JobOptions& options, const DataReadyMessage& data);
   // REQUIRES: `record` is job.record.training.
   TrainingRun(JobContext& job, TrainingRecord& record, TimePoint now);
 
@@ -36,6 +37,7 @@ class TrainingRun {
   void OnWorkerLost(ProcessId worker);
   // Asks for a checkpoint if the server's log is too long, since a checkpoint shortens the log.
   void OnReport(TimePoint now, const Member& from, const HeartbeatMessage& report);
+  void OnStreamReport(const StreamReportMessage& report);
   void Tick(TimePoint now) { pace_.Update(now, StepsDone(schedule_, ReportedStep())); }
   // Stops at the next step boundary; makes a checkpoint first if the job makes any during training.
   void RequestStop() { schedule_.RequestStop(); }
@@ -65,6 +67,7 @@ class TrainingRun {
   bool asynchronous() const { return job_.options.job.train.asynchronous(); }
   Step ReportedStep() const;
   Status IssueLoad();
+  void SaveByTime(TimePoint now);
   void RecallOrders();
   void EndRecall(const OrderTracker::Recalled& recalled);
   Result<Order> OrderOf(const schedule::Order& next);
@@ -87,6 +90,7 @@ class TrainingRun {
   std::set<std::string> diverged_;  // Losses that a warning was given for.
   TimePoint trained_until_{};       // Asynchronous: training time is counted up to here.
   TimePoint committed_at_{};        // When servers that keep a log were last told of a checkpoint.
+  TimePoint saved_or_begun_;        // See CheckpointConfig::interval.
   std::optional<TimePoint> last_step_at_, last_checkpoint_at_;
 };
 

@@ -39,11 +39,11 @@ ScheduleRecord ScheduleFrom(const ScheduleConfig& config, ScheduleState state) {
   return record;
 }
 
-std::optional<schedule::Order> JobSchedule::Next() {
+std::optional<schedule::Order> JobSchedule::Next(TimePoint now) {
   if (record_.out.has_value() || record_.finished) return std::nullopt;
-  if (record_.trains_out > 0) return NextTrain();
-  std::optional<schedule::Order> order = NextAtBoundary();
-  if (!order.has_value()) return NextTrain();
+  if (record_.trains_out > 0) return NextTrain(now);
+  std::optional<schedule::Order> order = NextAtBoundary(now);
+  if (!order.has_value()) return NextTrain(now);
   if (record_.writing && !std::holds_alternative<schedule::Evaluate>(*order)) return std::nullopt;
   return record_.out = order;
 }
@@ -54,7 +54,7 @@ Step JobSchedule::Boundary(Step from) const {
   if (config_.save_every > 0) {
     boundary = std::min(boundary, NextMultiple(from, config_.save_every));
   }
-  if (config_.valid_rows > 0) boundary = std::min(boundary, NextMultiple(from, EvaluateEvery()));
+  if (config_.evaluates()) boundary = std::min(boundary, NextMultiple(from, EvaluateEvery()));
   return boundary;
 }
 
@@ -75,16 +75,24 @@ bool JobSchedule::EnoughOut() const {
   return steps * record_.step_seconds >= config_.seconds_ahead;
 }
 
-std::optional<schedule::Order> JobSchedule::NextTrain() {
+std::optional<schedule::Order> JobSchedule::NextTrain(TimePoint now) {
   if (record_.stop_requested || record_.paused || at_end() || EnoughOut()) return std::nullopt;
   // All steps up to the boundary are issued.
   if (record_.issued == Boundary(record_.state.step)) return std::nullopt;
   if (record_.save_requested && record_.trains_out > 0) return std::nullopt;
-  const Step end = OrderEnd(record_.issued);
+  Step end = OrderEnd(record_.issued);
+  StreamCut cut;
+  if (stream_) {
+    std::optional<StreamCut> taken = stream_->Take(end - record_.issued, now);
+    if (!taken.has_value()) return std::nullopt;
+    cut = *std::move(taken);
+    end = record_.issued + stream_->StepsOf(cut);
+  }
   const uint64_t per_epoch = config_.steps_per_epoch();
   const uint64_t epoch = record_.issued / per_epoch;
-  schedule::Train train{epoch, epoch * per_epoch, record_.issued, end,
-                        record_.state.decisions.rate_scale};
+  schedule::Train train{
+      epoch,         epoch * per_epoch, record_.issued, end, record_.state.decisions.rate_scale,
+      std::move(cut)};
   record_.issued = end;
   ++record_.trains_out;
   return train;
@@ -97,10 +105,11 @@ std::optional<size_t> JobSchedule::TakeRecall() {
   return kTrainsAhead;
 }
 
-void JobSchedule::OnRecalled(Step step, size_t orders) {
+void JobSchedule::OnRecalled(Step step, size_t orders, const StreamCut& first) {
   DT_CHECK(orders <= record_.trains_out && step >= record_.state.step && step <= record_.issued);
   record_.trains_out -= static_cast<uint32_t>(orders);
   record_.issued = step;
+  if (stream_) stream_->GiveBack(first);
 }
 
 float JobSchedule::lr_scale() const {
@@ -110,7 +119,7 @@ float JobSchedule::lr_scale() const {
 }
 
 bool JobSchedule::EvaluationDue() const {
-  if (config_.valid_rows == 0 || record_.state.step == 0 ||
+  if (!config_.evaluates() || record_.state.step == 0 ||
       record_.state.evaluated == record_.state.step)
     return false;
   if (record_.state.step == config_.steps()) return true;
@@ -132,9 +141,20 @@ bool JobSchedule::RestoreDue() const {
   return !record_.restored && keeps_best() && best.has_value() && best != record_.state.step;
 }
 
-std::optional<schedule::Order> JobSchedule::NextAtBoundary() {
-  if (!record_.stop_requested && EvaluationDue())
-    return schedule::Evaluate{record_.state.step, false};
+std::optional<schedule::Order> JobSchedule::NextEvaluation(TimePoint now) {
+  if (record_.stop_requested || !EvaluationDue()) return std::nullopt;
+  schedule::Evaluate evaluate{record_.state.step, false};
+  if (config_.has_windows()) {
+    if (stream_->holds()) return std::nullopt;
+    std::optional<StreamCut> window = stream_->Hold(config_.evaluate_every, now);
+    if (!window.has_value()) return std::nullopt;
+    evaluate.cut = *std::move(window);
+  }
+  return evaluate;
+}
+
+std::optional<schedule::Order> JobSchedule::NextAtBoundary(TimePoint now) {
+  if (auto evaluation = NextEvaluation(now)) return evaluation;
   if (SaveDue()) return schedule::Save{record_.state.step, BestHere()};
   if (record_.stop_requested || !at_end()) return std::nullopt;
   const Step position = keeps_best()
@@ -185,13 +205,15 @@ void JobSchedule::OnTrained(Step end_step, const Trained& trained) {
   DT_CHECK(trained.loss_sums.size() == config_.losses.size());
   if (--record_.trains_out == 0) record_.recalled = false;
   if (record_.state.step == 0) record_.state.first_losses = trained.first_losses;
-  if (record_.state.step % config_.steps_per_epoch() == 0) {
+  const uint64_t round = config_.has_windows() ? EvaluateEvery() : config_.steps_per_epoch();
+  if (record_.state.step % round == 0) {
     record_.state.epoch_loss_sums.assign(config_.losses.size(), 0);
     record_.state.epoch_samples = 0;
   }
   const double steps = static_cast<double>(end_step - record_.state.step);
   record_.state.step = end_step;
   record_.state.samples += trained.samples;
+  if (trained.offsets.has_value()) record_.state.offsets = trained.offsets;
   record_.state.train_seconds += trained.passed.value_or(trained.seconds);
   for (size_t l = 0; l < trained.loss_sums.size(); ++l) {
     record_.state.epoch_loss_sums[l] += trained.loss_sums[l];

@@ -16,6 +16,7 @@
 
 #include "common/cluster/job_result.h"
 #include "scheduler/schedule/decisions.h"
+#include "scheduler/schedule/stream.h"
 
 namespace dt::scheduler {
 
@@ -34,8 +35,14 @@ struct ScheduleConfig {
   std::optional<EarlyStopConfig> early_stop;
   RateSchedule schedule;
   double seconds_ahead = 0;  // Training that is to be issued ahead; two orders are in any case.
+  // The job trains on a stream, which is one epoch without an end. Unless there are validation
+  // rows, it evaluates windows of the stream before they are trained on.
+  std::optional<StreamLimits> stream = {};
 
+  bool has_windows() const { return stream.has_value() && valid_rows == 0 && evaluate_every > 0; }
+  bool evaluates() const { return valid_rows > 0 || has_windows(); }
   uint64_t steps_per_epoch() const {
+    if (stream.has_value()) return kEndless;
     return TrainConfig{.batch_size = batch_size}.steps_per_epoch(train_rows, stripe_rows);
   }
   Step steps() const {
@@ -58,8 +65,10 @@ struct ScheduleState {
   DecisionState decisions;
   std::vector<JobResult::Evaluation> history;
   std::vector<JobResult::CurvePoint> curve;
+  // Of a stream, by partition: messages before are trained on.
+  std::optional<std::vector<uint64_t>> offsets = {};
   DT_FIELDS(step, samples, train_seconds, epoch_loss_sums, epoch_samples, first_losses, evaluated,
-            decisions, history, curve)
+            decisions, history, curve, offsets)
 };
 
 // The results of an order to train.
@@ -70,6 +79,7 @@ struct Trained {
   double seconds = 0;                // That the slowest worker took.
   // That training took, if it is not the same since workers overlap.
   std::optional<double> passed;
+  std::optional<std::vector<uint64_t>> offsets = {};  // ScheduleState::offsets from now on.
 };
 
 namespace schedule {
@@ -78,12 +88,14 @@ struct Train {
   Step epoch_first_step = 0, first_step = 0, end_step = 0;
   // The plateau's factor; workers multiply it by the rate schedule's factor for each step.
   float lr_scale = 1;
-  DT_FIELDS(epoch, epoch_first_step, first_step, end_step, lr_scale)
+  StreamCut cut = {};  // TrainOrder::cut.
+  DT_FIELDS(epoch, epoch_first_step, first_step, end_step, lr_scale, cut)
 };
 struct Evaluate {
   Step step = 0;
   bool test = false;
-  DT_FIELDS(step, test)
+  StreamCut cut = {};  // EvaluateOrder::cut.
+  DT_FIELDS(step, test, cut)
 };
 struct Save {
   Step step = 0;
@@ -117,8 +129,10 @@ struct ScheduleRecord {
   std::optional<BestEvaluation> best_in_writing, best_kept;
   bool stop_requested = false, save_requested = false, restored = false, finished = false;
   bool paused = false;  // No order to train is issued.
+  StreamRecord stream = {};
   DT_FIELDS(state, test, issued, trains_out, chunk, step_seconds, recalled, out, saved, writing,
-            best_in_writing, best_kept, stop_requested, save_requested, restored, finished, paused)
+            best_in_writing, best_kept, stop_requested, save_requested, restored, finished, paused,
+            stream)
 };
 // A schedule that starts at `state`; a step above 0 counts as saved.
 ScheduleRecord ScheduleFrom(const ScheduleConfig& config, ScheduleState state);
@@ -128,15 +142,20 @@ class JobSchedule {
   // REQUIRES: `record` outlives the schedule; it was made by ScheduleFrom and changed only by a
   // schedule.
   JobSchedule(const ScheduleConfig& config, ScheduleRecord& record)
-      : config_(config), decisions_(config.plateau, config.early_stop), record_(record) {}
+      : config_(config), decisions_(config.plateau, config.early_stop), record_(record) {
+    if (config.stream.has_value()) stream_.emplace(*config.stream, record.stream);
+  }
 
   // The next order, if one may be issued now. Call until it returns nothing.
-  std::optional<schedule::Order> Next();
+  std::optional<schedule::Order> Next(TimePoint now = {});
   // How many of the training orders that are out are to stay, if the others are to be recalled now.
   // Returns a number only once for each boundary that is asked for.
   std::optional<size_t> TakeRecall();
-  // Nobody has begun the last `orders` training orders, and nobody will; they begin at `step`.
-  void OnRecalled(Step step, size_t orders);
+  // Nobody has begun the last `orders` training orders, and nobody will; they begin at `step`, and
+  // with `first` of a stream.
+  void OnRecalled(Step step, size_t orders, const StreamCut& first = {});
+  // REQUIRES: the job trains on a stream.
+  void OnStreamReport(const StreamReportMessage& report) { stream_->OnReport(report); }
 
   // Results of training orders, in the order in which they were issued.
   void OnTrained(Step end_step, const Trained& trained);
@@ -161,7 +180,8 @@ class JobSchedule {
   bool finished() const { return record_.finished; }  // Finish is done.
   // All training is done.
   bool at_end() const {
-    return record_.state.step >= config_.steps() || record_.state.decisions.stopped;
+    const bool drained = stream_ && stream_->at_end() && record_.issued == record_.state.step;
+    return record_.state.step >= config_.steps() || record_.state.decisions.stopped || drained;
   }
   bool interrupted() const;  // Stopped on request, and no order is out.
   bool training() const { return record_.trains_out > 0; }  // An order to train is out.
@@ -182,8 +202,9 @@ class JobSchedule {
   bool keeps_best() const { return decisions_.keeps_best() && config_.valid_rows > 0; }
 
  private:
-  std::optional<schedule::Order> NextTrain();
-  std::optional<schedule::Order> NextAtBoundary();
+  std::optional<schedule::Order> NextTrain(TimePoint now);
+  std::optional<schedule::Order> NextAtBoundary(TimePoint now);
+  std::optional<schedule::Order> NextEvaluation(TimePoint now);
   bool EnoughOut() const;
   Step Boundary(Step from) const;
   Step OrderEnd(Step from) const;
@@ -198,6 +219,7 @@ class JobSchedule {
   const ScheduleConfig config_;
   const Decisions decisions_;
   ScheduleRecord& record_;
+  std::optional<Stream> stream_;
 };
 
 }  // namespace dt::scheduler

@@ -11,9 +11,10 @@ if ! command -v clang-tidy-16 >/dev/null; then
 fi
 files=("$@")
 if [[ ${#files[@]} -eq 0 ]]; then
-  # A build without Arrow has no headers for the sources of its library.
+  # A build without Arrow or librdkafka has no headers for the sources of their libraries.
   grep -q parts_arrow.cc "$build/compile_commands.json" && arrow= || arrow='*_arrow.cc'
-  mapfile -t files < <(find common ops scheduler server worker cli -name '*.cc' ! -name "$arrow" | sort)
+  grep -q topic_kafka.cc "$build/compile_commands.json" && kafka= || kafka='*_kafka.cc'
+  mapfile -t files < <(find common ops scheduler server worker cli -name '*.cc' ! -name "$arrow" ! -name "$kafka" | sort)
 fi
 printf '%s\0' "${files[@]}" |
   xargs -0 -n 4 -P "$(nproc)" clang-tidy-16 -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wthread-safety

@@ -2,6 +2,7 @@
 
 set(DT_WITH_CUDA AUTO CACHE STRING "Compile CUDA code: AUTO (where nvcc is), ON, OFF")
 set(DT_WITH_ARROW AUTO CACHE STRING "Build the library for Parquet and remote files: AUTO (where pyarrow is), ON, OFF")
+set(DT_WITH_KAFKA AUTO CACHE STRING "Build the library for topics of Kafka: AUTO (where librdkafka is), ON, OFF")
 set(DT_SANITIZE none CACHE STRING "none, address (with undefined), thread")
 option(DT_WERROR "Warnings are errors" ON)
 option(DT_BUILD_TESTS "Build the tests" ON)

@@ -19,6 +19,7 @@
 
 namespace dt::worker {
 
+class StreamDataset;
 class StripedDataset;
 
 enum class Split { kTrain, kValid, kTest };
@@ -51,6 +52,8 @@ class Dataset {
   virtual const OpenStats& open_stats() const = 0;
   // This data set, if it is cut into stripes, else null.
   virtual const StripedDataset* striped() const { return nullptr; }
+  // This data set, if it is a stream, else null.
+  virtual const StreamDataset* stream() const { return nullptr; }
   // Fills batch.columns, whole and samples with these rows in this order; in `columns`, ids only of
   // batch.part. Derived columns depend on batch.epoch, too. Errors: those of the source, for a data
   // set that reads it only now.

@@ -6,6 +6,7 @@
 #include "worker/data/cache_file.h"
 #include "worker/data/dataset.h"
 #include "worker/data/derived_column.h"
+#include "worker/data/rows_view.h"
 
 namespace dt::worker {
 
@@ -22,22 +23,14 @@ class MappedDataset : public Dataset {
   Status Gather(std::span<const uint64_t> rows, Batch& batch) const override;
 
  private:
-  const std::byte* Record(uint64_t row) const {
-    return cache_->records() + row * cache_->layout().record_bytes();
-  }
-  void Prefetch(std::span<const uint64_t> rows) const;
-  // Copies one column of `rows`, which are samples first, first + 1, … of the batch.
-  void GatherFixed(size_t column, std::span<const uint64_t> rows, size_t first,
-                   BatchColumn& out) const;
-  void GatherRagged(std::span<const uint64_t> rows, Batch& batch) const;
   void FillDerived(std::span<const uint64_t> rows, Batch& batch) const;
   bool IsInCache(size_t column) const { return column < columns_.size() - derived_.size(); }
 
   const std::unique_ptr<CacheFile> cache_;
   const OpenStats stats_;
   std::vector<ColumnSpec> columns_;  // Those of the cache, then the derived ones.
+  const RowsView in_cache_;
   std::vector<DerivedColumn> derived_;
-  std::vector<size_t> ragged_;  // Indices of ragged columns.
 };
 
 // A split without files.

@@ -37,6 +37,15 @@ class RowSamples : public StepSamples {
   EpochOrder order_;
 };
 
+// Part `step` of `rows` that are spread evenly over `steps`.
+SampleRange Spread(uint64_t rows, uint64_t step, uint64_t steps) {
+  __extension__ using Wide = unsigned __int128;
+  const auto at = [&](uint64_t i) {
+    return static_cast<uint64_t>(Wide{std::min(i, steps)} * rows / steps);
+  };
+  return {at(step), at(step + 1)};
+}
+
 class StripeSamples : public StepSamples {
  public:
   StripeSamples(const Options& options, uint64_t steps, std::span<const uint64_t> rows)
@@ -77,18 +86,52 @@ class StripeSamples : public StepSamples {
   };
   // The positions in the stripe's order that a step has.
   SampleRange Of(const Stripe& stripe, uint64_t step) const {
-    __extension__ using Wide = unsigned __int128;
-    const auto at = [&](uint64_t i) {
-      return static_cast<uint64_t>(Wide{std::min(i, steps_)} * stripe.rows / steps_);
-    };
-    return {at(step), at(step + 1)};
+    return Spread(stripe.rows, step, steps_);
   }
 
   const uint64_t steps_;
   std::vector<Stripe> stripes_;
 };
 
+class CutSamples : public StepSamples {
+ public:
+  CutSamples(const StreamCut& cut, SampleRange steps) : cut_(cut), steps_(steps) {}
+
+  uint32_t Count(uint64_t step) const override {
+    uint64_t count = 0;
+    for (const uint64_t messages : cut_.count) count += Of(messages, step).size();
+    return static_cast<uint32_t>(count);
+  }
+  void Take(uint64_t step, SliceIndex k, uint32_t n, std::vector<uint64_t>& rows,
+            Batch& batch) override {
+    const size_t before = rows.size();
+    const size_t partitions = cut_.first.size();
+    batch.first_sample = 0;
+    for (uint32_t p = 0; p < partitions; ++p) {
+      if (OwnerOf(p, partitions, n) != k) continue;
+      const SampleRange range = Of(cut_.count[p], step);
+      if (rows.size() == before) batch.first_sample = StripeRow(p, cut_.first[p] + range.begin);
+      for (uint64_t i = range.begin; i < range.end; ++i) {
+        rows.push_back(StripeRow(p, cut_.first[p] + i));
+      }
+    }
+    batch.samples = static_cast<uint32_t>(rows.size() - before);
+  }
+
+ private:
+  SampleRange Of(uint64_t messages, uint64_t step) const {
+    return Spread(messages, step - steps_.begin, steps_.size());
+  }
+
+  const StreamCut cut_;
+  const SampleRange steps_;
+};
+
 }  // namespace
+
+std::unique_ptr<StepSamples> StepSamples::OfCut(const StreamCut& cut, SampleRange steps) {
+  return std::make_unique<CutSamples>(cut, steps);
+}
 
 std::unique_ptr<StepSamples> StepSamples::OfStripes(const Options& options, uint64_t steps,
                                                     std::span<const uint64_t> rows) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "common/cluster/stream_cut.h"
 #include "worker/data/dataset.h"
 
 namespace dt::worker {
@@ -27,6 +28,10 @@ class StepSamples {
   // the stripes give that OwnerOf deals to it. Rows are those of a StripedDataset.
   static std::unique_ptr<StepSamples> OfStripes(const Options& options, uint64_t steps,
                                                 std::span<const uint64_t> rows);
+  // The steps of an order over messages of a stream, numbered within the epoch. In each of them a
+  // partition gives the next part of its messages; slice k of n has what the partitions give that
+  // OwnerOf deals to it. Rows are those of a StreamDataset.
+  static std::unique_ptr<StepSamples> OfCut(const StreamCut& cut, SampleRange steps);
   virtual ~StepSamples() = default;
 
   // How many samples a step has, over all slices. `step` counts from the epoch's first one.

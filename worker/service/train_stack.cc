@@ -7,6 +7,7 @@
 #include "common/config/dense_tables.h"
 #include "common/plan/plan_codec.h"
 #include "ops/op_spec.h"
+#include "worker/data/kafka/stream_dataset.h"
 #include "worker/engine/device_kernels.h"
 #include "worker/service/share_state.h"
 
@@ -271,6 +272,7 @@ void TrainStack::NoteStep(Step step) {
 
 void TrainStack::OpenTrainer(const View& view) {
   const WorkerParts& parts = options_.parts;
+  if (const StreamDataset* const stream = options_.data.train->stream()) stream->ForgetGathered();
   const auto report = [this](Step step, uint64_t samples) {
     NoteStep(step);
     heartbeat_.step = step;
@@ -278,6 +280,7 @@ void TrainStack::OpenTrainer(const View& view) {
     tables_->PutSizes(heartbeat_.tables);
     options_.parts.link.SetProgress(heartbeat_);
     options_.trace.StepsDone(step);
+    if (const StreamDataset* const stream = options_.data.train->stream()) stream->OnApplied(step);
   };
   trainer_ = std::make_unique<Trainer>(
       Trainer::Options{.job = job(),

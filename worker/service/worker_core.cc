@@ -10,7 +10,9 @@
 #include "common/control/read_process_stats.h"
 #include "common/control/role_loop.h"
 #include "common/storage/path_below.h"
+#include "worker/data/kafka/stream_dataset.h"
 #include "worker/service/dense_saver.h"
+#include "worker/service/stream_watch.h"
 #include "worker/service/timings.h"
 #include "worker/service/train_stack.h"
 #include "worker/service/worker_stripes.h"
@@ -73,6 +75,7 @@ class WorkerCore {
     if (const auto* start = std::get_if<StartMessage>(&message)) {
       view_ = start->view.number;
       DT_TRY_STATUS(stripes_.Start(*start, [this] { return Interrupted(); }));
+      if (watch_) watch_->BeginView(start->view, self());
       if (Status status = stack_.Start(*start); !status.ok()) {
         return stack_.PeerMayBeLost() ? ChangeView(status) : status;
       }
@@ -96,6 +99,9 @@ class WorkerCore {
   Status Ended() const {
     if (stop_.stop_requested()) return Cancelled("stopped on request");
     DT_TRY_STATUS(dense_saver_.problem());
+    if (watch_) {
+      DT_TRY_STATUS(watch_->problem());
+    }
     if (!parts_.link.ended()) return OkStatus();
     const Status end = parts_.link.end_status();
     return end.ok() ? Cancelled("the job is complete") : end;
@@ -105,6 +111,7 @@ class WorkerCore {
     DT_TRY_STATUS(Ended());
     return ViewIsOld() ? Cancelled("the workers of the job change") : OkStatus();
   }
+  ProcessId self() const { return parts_.link.welcome().id; }
   bool ViewIsOld() const { return parts_.latest.announced() > view_; }
 
   // ---------------------------------------------------------- views
@@ -134,6 +141,7 @@ class WorkerCore {
       if (begins == nullptr || !next || begins->view != next->number) continue;
       view_ = next->number;
       PassFailpoint("view begins", view_.value());
+      if (watch_) watch_->BeginView(*next, self());
       Status status = stack_.BeginView(*next, *begins);
       if (status.ok() || !(ViewIsOld() || stack_.PeerMayBeLost())) return status;
       why = std::move(status);  // Another one is lost.
@@ -162,7 +170,11 @@ class WorkerCore {
   Status OpenData() {
     const TimelineSpan span(trace_.timeline(), kReadData, kNoStep);
     const DataConfig& config = options_.job.data;
-    DT_TRY(data_.train, Dataset::Open(config, Split::kTrain, pool_));
+    if (config.stream.has_value()) {
+      DT_TRY_STATUS(OpenStream());
+    } else {
+      DT_TRY(data_.train, Dataset::Open(config, Split::kTrain, pool_));
+    }
     DT_TRY_STATUS(Interrupted());
     DT_TRY(data_.valid, Dataset::Open(config, Split::kValid, pool_));
     DT_TRY_STATUS(Interrupted());
@@ -170,8 +182,23 @@ class WorkerCore {
     return OkStatus();
   }
 
+  Status OpenStream() {
+    const DataConfig& config = options_.job.data;
+    DT_TRY(auto stream, StreamDataset::Open(config, [this] { return Interrupted(); }));
+    DT_TRY(partitions_, stream->Partitions());
+    data_.train = std::move(stream);
+    const auto stopped = [this] {
+      return parts_.link.ended() ? Cancelled("the job has ended") : OkStatus();
+    };
+    DT_TRY(auto reader, KafkaReader::Open(KafkaOptionsOf(*config.stream, stopped)));
+    watch_.emplace(std::move(reader), static_cast<uint32_t>(partitions_.size()),
+                   [this](StreamReportMessage report) { parts_.link.Send(std::move(report)); });
+    return OkStatus();
+  }
+
   DataReadyMessage DataReady() const {
     DataReadyMessage ready;
+    ready.partitions = partitions_;
     ready.train_rows = data_.train->rows();
     ready.valid_rows = data_.valid->rows();
     ready.test_rows = data_.test->rows();
@@ -267,6 +294,14 @@ class WorkerCore {
     if (const RowCache* const cache = stack_.trainer().cache()) {
       LogInfo("worker.row_cache", {{"lookups", cache->lookups()}, {"hits", cache->hits()}});
     }
+    if (const StreamDataset* const stream = data_.train->stream()) {
+      const StreamDelays delays = stream->delays();
+      if (delays.count() > 0) {
+        LogInfo("stream.delays", {{"messages", delays.count()},
+                                  {"p50", delays.Quantile(0.5)},
+                                  {"p99", delays.Quantile(0.99)}});
+      }
+    }
     DT_TRY_STATUS(stack_.trainer().PullDense());
     DT_TRY(std::vector<TableReport> tables, stack_.tables().Reports());
     done.result = FinishDone{.tables = std::move(tables),
@@ -280,12 +315,14 @@ class WorkerCore {
   std::stop_token stop_;
   TaskPool pool_;
   Datasets data_;
+  std::vector<PartitionRange> partitions_;  // Of the stream, when it was opened.
   WorkerStripes stripes_;
   StepTrace trace_;  // Used by everything below.
 
   ViewNumber view_;  // The last one that this worker has entered, or tried to.
   DenseSaver dense_saver_;
   TrainStack stack_;
+  std::optional<StreamWatch> watch_;
 };
 
 }  // namespace

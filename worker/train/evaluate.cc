@@ -1,8 +1,10 @@
 // How a Trainer evaluates.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "common/layout/owner.h"
+#include "worker/data/kafka/stream_dataset.h"
 #include "worker/data/striped_dataset.h"
 #include "worker/train/scorer.h"
 #include "worker/train/trainer.h"
@@ -27,6 +29,7 @@ NextSlice Trainer::OwnBatches(const EvaluateOrder& order) const {
   const Dataset& data = options_.data.of(order.split);
   const Plan& plan_of = options_.engine.plan();
   const uint32_t teams = options_.ranks / plan_of.devices;
+  if (!order.cut.empty()) return OwnMessages(order);
   if (data.striped() != nullptr) return OwnStripes(order);
   return [step = order.step, rows = data.rows(), teams, batch_size = plan_of.batch_size,
           batch = uint64_t{team()}](LookupPlan& plan) mutable {
@@ -58,11 +61,31 @@ NextSlice Trainer::OwnStripes(const EvaluateOrder& order) const {
   };
 }
 
+// A team has all batches of its partitions.
+NextSlice Trainer::OwnMessages(const EvaluateOrder& order) const {
+  const Plan& plan_of = options_.engine.plan();
+  return [order, team = team(), teams = options_.ranks / plan_of.devices,
+          batch_size = plan_of.batch_size, partition = uint32_t{0},
+          done = uint64_t{0}](LookupPlan& plan) mutable {
+    const StreamCut& cut = order.cut;
+    for (; partition < cut.first.size(); ++partition, done = 0) {
+      if (OwnerOf(partition, cut.first.size(), teams) != team) continue;
+      if (done >= cut.count[partition]) continue;
+      const uint64_t end = std::min(cut.count[partition], done + batch_size);
+      const uint64_t first = StripeRow(partition, cut.first[partition]);
+      TakeBatch(order.step, {first + std::exchange(done, end), first + end}, plan);
+      return true;
+    }
+    return false;
+  };
+}
+
 Result<EvaluateDone> Trainer::Evaluate(const EvaluateOrder& order) {
   DT_TRY_STATUS(PullDense());
   const Plan& plan = options_.engine.plan();
+  const Dataset& data = order.cut.empty() ? options_.data.of(order.split) : *options_.data.train;
   const std::unique_ptr<SliceReader> reader =
-      OpenReader(options_.data.of(order.split), LookupFor::kEvaluate, OwnBatches(order));
+      OpenReader(data, LookupFor::kEvaluate, OwnBatches(order));
   RowPuller puller(*reader, options_.client);
   DT_TRY(Scorer scorer, Scorer::Open(plan.graph, options_.predictions_path, options_.job.data));
   DT_TRY_STATUS(puller.Begin(order.step, PullMode::kEvaluate));
@@ -82,6 +105,7 @@ Result<EvaluateDone> Trainer::Evaluate(const EvaluateOrder& order) {
     const uint64_t number = batch.first_sample / plan.batch_size;
     DT_TRY_STATUS(scorer.Add(number * plan.devices + plan.position, batch, outputs));
   }
+  if (const StreamDataset* const stream = options_.data.train->stream()) stream->ForgetGathered();
   return scorer.Finish();
 }
 

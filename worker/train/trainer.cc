@@ -72,12 +72,17 @@ std::shared_ptr<StepSamples> Trainer::SamplesOf(const TrainOrder& order) const {
                                      .epoch = order.epoch,
                                      .window = job.data.shuffle_window,
                                      .batch_size = options_.engine.plan().batch_size};
+  if (!order.cut.empty()) {
+    const Step before = order.epoch_first_step;
+    return StepSamples::OfCut(order.cut, {order.first_step - before, order.end_step - before});
+  }
   return options_.data.train->striped() == nullptr
              ? StepSamples::OfRows(options, options_.data.train->rows())
              : StepSamples::OfStripes(options, StepsPerEpoch(), options_.stripe_rows);
 }
 
 uint64_t Trainer::StepsPerEpoch() const {
+  if (options_.job.data.stream.has_value()) return kEndless;
   uint64_t rows = options_.data.train->rows();
   if (options_.data.train->striped() != nullptr) {
     rows = std::reduce(options_.stripe_rows.begin(), options_.stripe_rows.end());

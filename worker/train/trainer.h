@@ -91,6 +91,7 @@ class Trainer {
   uint64_t StepsPerEpoch() const;
   NextSlice OwnBatches(const EvaluateOrder& order) const;
   NextSlice OwnStripes(const EvaluateOrder& order) const;
+  NextSlice OwnMessages(const EvaluateOrder& order) const;
 
   const Options options_;
   SparePlans spare_{12};

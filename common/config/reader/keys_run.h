@@ -61,6 +61,9 @@ inline constexpr KeySpec kRunKeys[] = {
      "Fixed pieces of a batch; results depend on it, not on the number of workers. auto: 1 under "
      "train, else the number of teams."},
     {"train", "epochs", kUint, kRun, "", 1, 1000000, "1", "", "Passes over the training data."},
+    {"train", "until", kChoice, kNobody, "drained|forever", 0, 0, "drained", "",
+     "Format kafka: drained: the job ends when it has trained every message; forever: it waits for "
+     "more."},
     {"train", "max_steps", kUint, kRun, "", 1, kAnyWhole, "", "",
      "The job ends after so many steps, in the middle of an epoch if need be; without it, after "
      "its "
@@ -195,6 +198,8 @@ inline constexpr KeySpec kRunKeys[] = {
      "Where checkpoints are written."},
     {"checkpoint", "every", kUint, kRun, "end", 1, kAnyWhole, "end", "",
      "Steps between checkpoints, or end: only the last state."},
+    {"checkpoint", "interval", kDuration, kNobody, "", 0.1, 1e7, "", "",
+     "Time between checkpoints, beside those of every."},
     {"checkpoint", "keep", kUint, kNobody, "", 1, 1000000, "3", "",
      "Newest checkpoints kept; the best one is kept besides."},
     {"checkpoint", "durability", kChoice, kRun, "checkpoint|log", 0, 0, "checkpoint", "",

@@ -43,6 +43,7 @@ struct KeyCase {
 };
 using Flags = std::vector<std::string_view>;
 const Flags kPipe = {"data.train=~", "data.format=pipe", "data.command=a"};
+const Flags kKafka = {"data.train=~", "data.format=kafka", "data.kafka={brokers: a, topic: b}"};
 const Flags kPairs = {"model.loss.0={type: in_batch_softmax, input: deep, item: e}"};
 const Flags kFocal = {"model.loss.0.type=focal"};
 const Flags kNegatives = {"model.loss.0={type: bpr, input: deep, negatives: deep}"};
@@ -59,6 +60,14 @@ const KeyCase kCases[] = {
     {"data.valid", "data.valid=[other.csv]"},
     {"data.test", "data.test=[other.csv]"},
     {"data.command", "data.command=b", kPipe},
+    {"data.kafka.brokers", "data.kafka.brokers=c", kKafka},
+    {"data.kafka.topic", "data.kafka.topic=c", kKafka},
+    {"data.kafka.from", "data.kafka.from=end", kKafka},
+    {"data.kafka.wait", "data.kafka.wait=3s", kKafka},
+    {"data.kafka.patience", "data.kafka.patience=3s", kKafka},
+    {"data.kafka.settings", "data.kafka.settings=[a=b]", kKafka},
+    {"train.until", "train.until=forever", kKafka},
+    {"checkpoint.interval", "checkpoint.interval=9s"},
     {"data.delimiter", "data.delimiter=;"},
     {"data.on_error", "data.on_error=skip"},
     {"data.cache_dir", "data.cache_dir=/elsewhere"},

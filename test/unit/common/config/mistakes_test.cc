@@ -42,7 +42,7 @@ constexpr Mistake kMistakes[] = {
      "19: optimizer.lr: found \"fast\", expected a number (0 to 1000000)"},
     {"UnknownFormat", "format: csv", "format: cvs",
      "4: data.format: found \"cvs\", expected one of criteo, libsvm, libffm, csv, "
-     "parquet, binary, pipe; did you mean \"csv\"?"},
+     "parquet, binary, pipe, kafka; did you mean \"csv\"?"},
     {"UnknownOptimizer", "name: adam,", "name: adem,",
      "19: optimizer.name: found \"adem\", expected one of sgd, momentum, adagrad, "
      "rowwise_adagrad, adam, lazy_adam, adamw, ftrl; did you mean \"adam\"?"},
@@ -197,10 +197,27 @@ TEST(MistakesTogether, WithoutValidationNothingCanImprove) {
 
 TEST(MistakesTogether, FormatsTakeTheirOwnKeys) {
   EXPECT_EQ(ProblemsAfter("format: csv", "format: criteo\n  delimiter: \";\"\n  command: cat"),
-            "job.yaml:5: data.delimiter: is for formats csv and pipe only\n"
+            "job.yaml:5: data.delimiter: is for formats csv and pipe and kafka only\n"
             "job.yaml:6: data.command: is for format pipe only\n"
             "job.yaml:9: data.columns: format criteo has its own: label, I1..I13, C1..C26\n"
             "3 problems, nothing started");
+}
+
+TEST(MistakesTogether, AStreamHasNoEnd) {
+  const std::string text = Replaced(kGoodJob, "format: csv\n  train: [train.csv]\n",
+                                    "format: kafka\n  kafka: {topic: t, settings: [a]}\n");
+  EXPECT_EQ(ProblemsOf(text),
+            "job.yaml:5: data.kafka.brokers: missing, expected a text\n"
+            "job.yaml:5: data.kafka.settings: found \"a\", expected name=value\n"
+            "job.yaml:20: train.epochs: is for files: a stream is trained once, see train.until\n"
+            "3 problems, nothing started");
+  EXPECT_EQ(
+      ProblemsAfter("format: csv", "format: kafka"),
+      "job.yaml:3: data.kafka: missing, format kafka needs brokers and topic\n"
+      "job.yaml:5: data.train: is for formats other than kafka, which gives the samples only\n"
+      "2 problems, nothing started");
+  EXPECT_EQ(ProblemsAfter("epochs: 10", "epochs: 10, until: forever"),
+            "job.yaml:20: train.until: is for format kafka only\n1 problem, nothing started");
 }
 
 TEST(MistakesInFiles, AbsentEmptyAndOther) {

@@ -107,6 +107,7 @@ inline std::vector<ControlMessage> ControlSamples() {
       ViewBeginsMessage{ViewNumber(4), 21, {ProcessId(5)}},
       ScaleRequestMessage{Role::kServer, 3},
       ReadDataMessage{4, {1, 3}},
+      StreamReportMessage{{0, 3}, {{5, 9}, {0, 7}}},
   };
 }
 

@@ -1,12 +1,12 @@
 // Goal: an epoch visits each row once, in an order that depends only on (seed, epoch, rows,
 // window), and steps and slices divide it without gaps. Method: every combination of small sizes.
+#include "worker/data/epoch_order.h"
+
 #include <algorithm>
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "worker/data/epoch_order.h"
 
 namespace dt::worker {
 namespace {

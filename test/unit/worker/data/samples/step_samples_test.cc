@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "common/config/run_config.h"
+#include "worker/data/kafka/stream_delays.h"
 #include "worker/data/striped_dataset.h"
 
 namespace dt::worker {
@@ -90,6 +91,31 @@ TEST(StripeSamples, StripesAreShuffledEachInItsOwnWay) {
   EXPECT_THAT(Rows(*Striped(plain), 1, 3, 4),
               ElementsAre(StripeRow(3, 3), StripeRow(3, 4), StripeRow(3, 5)));
   EXPECT_THAT(Rows(*Striped(plain), 1, 2, 4), IsEmpty());
+}
+
+// Three steps of an order that begins with step 5 of its epoch.
+TEST(CutSamples, AreTheNextMessagesOfEachPartition) {
+  const StreamCut cut{.first = {100, 7}, .count = {6, 3}};
+  const auto samples = StepSamples::OfCut(cut, {5, 8});
+  EXPECT_EQ(samples->Count(5), 3u);
+  EXPECT_THAT(Rows(*samples, 5, 0, 2), ElementsAre(StripeRow(0, 100), StripeRow(0, 101)));
+  EXPECT_THAT(Rows(*samples, 5, 1, 2), ElementsAre(StripeRow(1, 7)));
+  EXPECT_THAT(Rows(*samples, 7, 0, 1),
+              ElementsAre(StripeRow(0, 104), StripeRow(0, 105), StripeRow(1, 9)));
+  EXPECT_THAT(Rows(*samples, 7, 1, 4), IsEmpty()) << "more slices than partitions";
+}
+
+TEST(StreamDelays, AreThoseOfAppliedMessages) {
+  StreamDelays delays;
+  delays.OnFetched(3, {10.0, 10.5});
+  delays.OnFetched(4, {11.0});
+  delays.OnApplied(4, 12.0);
+  EXPECT_EQ(delays.count(), 2u);
+  EXPECT_NEAR(delays.Quantile(0.5), 1.5, 0.03);
+  EXPECT_NEAR(delays.Quantile(1.0), 2.0, 0.04);
+  delays.Forget();
+  delays.OnApplied(5, 12.0);
+  EXPECT_EQ(delays.count(), 2u);
 }
 
 TEST(RowSamples, AreTheNextRowsOfTheOrder) {
