@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "common/base/clock.h"
 #include "common/base/text.h"
 #include "common/specs/init.h"

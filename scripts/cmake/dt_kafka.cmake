@@ -1,8 +1,7 @@
 # librdkafka is optional. If it is found, worker/data/kafka/topic_kafka.cc becomes a shared library,
 # libdovetail_kafka.so, which the program opens when a job trains on a topic of Kafka. It links none of our libraries.
-#   dt_kafka_library()         makes the library
-#   DT_KAFKA                   librdkafka, or OFF
-#   dt_test_with_kafka(NAME)   puts the library beside a test's program
+#   dt_kafka_library()   makes the library
+#   DT_KAFKA             librdkafka, or OFF
 
 set(DT_KAFKA OFF)
 # librdkafka is not instrumented: ThreadSanitizer would report its threads.
@@ -29,14 +28,6 @@ function(dt_kafka_library)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     BUILD_RPATH "$ORIGIN;$ORIGIN/../lib")
-  target_link_options(dovetail_kafka PRIVATE LINKER:--no-undefined)
-endfunction()
-
-function(dt_test_with_kafka name)
-  if(NOT TARGET dovetail_kafka)
-    return()
-  endif()
-  add_dependencies(${name} dovetail_kafka)
-  add_custom_command(TARGET ${name} POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink
-    $<TARGET_FILE:dovetail_kafka> $<TARGET_FILE_DIR:${name}>/libdovetail_kafka.so)
+  # The path also serves the libraries that librdkafka needs.
+  target_link_options(dovetail_kafka PRIVATE LINKER:--no-undefined LINKER:--disable-new-dtags)
 endfunction()

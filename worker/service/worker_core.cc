@@ -74,7 +74,7 @@ class WorkerCore {
   Status Take(const ControlMessage& message) {
     if (const auto* start = std::get_if<StartMessage>(&message)) {
       view_ = start->view.number;
-      DT_TRY_STATUS(stripes_.Start(*start, [this] { return Interrupted(); }));
+      DT_TRY_STATUS(stripes_.Start(*start, [this] { return Ended(); }));
       if (watch_) watch_->BeginView(start->view, self());
       if (Status status = stack_.Start(*start); !status.ok()) {
         return stack_.PeerMayBeLost() ? ChangeView(status) : status;

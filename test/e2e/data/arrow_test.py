@@ -117,9 +117,13 @@ class OneObject(Handler):
     def do_GET(self):
         url = urllib.parse.urlsplit(self.path)
         about = {"kind": "storage#object", "bucket": "shop", "name": self.NAME, "size": str(len(self.server.content)),
-                 "generation": "1", "timeCreated": "2026-01-01T00:00:00Z", "updated": self.server.updated}
+                 "generation": "1", "timeCreated": self.server.created, "updated": self.server.created}
         if url.path == "/storage/v1/b/shop/o":
-            self.answer_json(200, {"kind": "storage#objects", "items": [about]})
+            prefix = urllib.parse.parse_qs(url.query).get("prefix", [""])[0]
+            found = [about] if self.NAME.startswith(prefix) else []
+            self.answer_json(200, {"kind": "storage#objects", "items": found})
+        elif url.path == "/storage/v1/b/shop":
+            self.answer_json(200, {"kind": "storage#bucket", "name": "shop", "timeCreated": "2026-01-01T00:00:00Z"})
         elif urllib.parse.unquote(url.path) != f"/storage/v1/b/shop/o/{self.NAME}":
             self.answer_json(404, {"error": {"code": 404, "message": "Not Found"}})
         elif "alt=media" not in url.query:
@@ -127,7 +131,7 @@ class OneObject(Handler):
         else:
             self.answer_content()
             if self.server.changes:
-                self.server.updated = "2026-01-02T00:00:00Z"
+                self.server.created = "2026-01-02T00:00:00Z"
 
     def answer_content(self):
         if "Range" not in self.headers:
@@ -144,7 +148,7 @@ class OneObject(Handler):
 def serving(handler, content=b"", changes=False, certificate=None):
     """Runs a server, over TLS if it has a certificate, and gives its address."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.content, server.changes, server.updated = content, changes, "2026-01-01T00:00:00Z"
+    server.content, server.changes, server.created = content, changes, "2026-01-01T00:00:00Z"
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
@@ -216,7 +220,8 @@ class ArrowTest(unittest.TestCase):
         others = {name: value for name, value in os.environ.items()
                   if not name.startswith("AWS_") and name not in ("SSL_CERT_FILE", "SSL_CERT_DIR")}
         begun = time.monotonic()
-        end = subprocess.run([PROGRAM, *command, f"{job}.yaml", "--result", f"{job}.json", "--no-progress"],
+        words = [PROGRAM, command[0], f"{job}.yaml", *command[1:], "--result", f"{job}.json", "--no-progress"]
+        end = subprocess.run(words,
                              cwd=cls.folder, env={**others, **settings}, text=True, timeout=120,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         return end.returncode, end.stdout, time.monotonic() - begun

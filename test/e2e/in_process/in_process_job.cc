@@ -95,4 +95,16 @@ void ExpectCompleted(const JobRun& run) {
   for (const Status& role : run.roles) EXPECT_TRUE(role.ok()) << ToText(role);
 }
 
+void ExpectNear(const LossMetrics& of_team, const LossMetrics& of_one) {
+  ASSERT_EQ(of_team.size(), of_one.size());
+  for (size_t l = 0; l < of_one.size(); ++l) {
+    EXPECT_EQ(of_team[l].samples, of_one[l].samples);
+    for (const MetricInfo& metric : AllMetrics()) {
+      const std::optional<double> team = of_team[l].*metric.value, one = of_one[l].*metric.value;
+      ASSERT_EQ(team.has_value(), one.has_value()) << metric.name;
+      EXPECT_NEAR(team.value_or(0), one.value_or(0), 1e-6) << of_one[l].loss << "." << metric.name;
+    }
+  }
+}
+
 }  // namespace dt::test

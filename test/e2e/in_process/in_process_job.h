@@ -9,6 +9,7 @@
 
 #include "common/cluster/job_result.h"
 #include "common/device/accelerator.h"
+#include "common/metrics/metrics.h"
 #include "common/net/socket.h"
 #include "common/plan/plan.h"
 #include "scheduler/state/job_options.h"
@@ -47,5 +48,7 @@ struct RunOptions {
 JobRun RunJob(const TempFolder& folder, const std::string& name, const JobShape& shape,
               const RunOptions& options = {});
 void ExpectCompleted(const JobRun& run);
+// A team adds up the parts of a batch in another order, so digits at the end may differ.
+void ExpectNear(const LossMetrics& of_team, const LossMetrics& of_one);
 
 }  // namespace dt::test

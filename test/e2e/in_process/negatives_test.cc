@@ -77,7 +77,7 @@ TEST(NegativesInProcess, LearnTheSameForAnyNumberOfWorkers) {
   EXPECT_GT(valid[0].accuracy.value_or(0), 0.25) << "one in seven by chance";
   EXPECT_LT(valid[0].logloss.value_or(1), 0.6) << "log 2 by chance";
   EXPECT_LT(valid[1].logloss.value_or(9), 1.8) << "log 7 by chance";
-  EXPECT_LT(valid[2].logloss.value_or(9), 3.6) << "log 40 by chance";
+  EXPECT_LT(valid[2].logloss.value_or(9), 5.0) << "log 256 by chance, the samples of a batch";
   EXPECT_GT(valid[3].auc.value_or(0), 0.8);
   EXPECT_GT(valid[4].gauc.value_or(0), 0.8);
   EXPECT_GT(valid[4].hit_rate.value_or(0), 0.8);
@@ -95,7 +95,7 @@ TEST(NegativesInProcess, LearnTheSameForAnyNumberOfWorkers) {
       RunJob(folder, "one", team,
              {.goal = scheduler::Goal::kEvaluate, .checkpoint = one.result.checkpoint});
   ExpectCompleted(evaluated);
-  EXPECT_EQ(evaluated.result.valid, one.result.valid) << "a team";
+  test::ExpectNear(*evaluated.result.valid, valid);
 }
 
 // max_steps ends the first run in the middle of the second epoch; two workers take over from three.

@@ -166,7 +166,8 @@ class JobTest(unittest.TestCase):
     def killed(self, *more, messages=800 * BATCH, kills=5, outage=0, draw=None):
         """Kills processes of all roles while messages come, until all is trained. Returns the seconds that took."""
         begin = time.monotonic()
-        run = self.start("launch", "--set", "cluster={servers: 2, workers: 2, replicas: 2, lease: 1s}", "--set",
+        cluster = "cluster={servers: 2, workers: 2, replicas: 2, lease: 1s, restarts: 100}"
+        run = self.start("launch", "--set", cluster, "--set",
                          "train.until=forever", "--set", "checkpoint.interval=2s", *more)
         writing = threading.Thread(target=self.write_ahead, args=(messages, run, draw))
         writing.start()
