@@ -1,4 +1,5 @@
 // `dovetail eval` and `dovetail predict`: apply a checkpoint to data, in one process.
+#include <algorithm>
 #include <cstring>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,8 @@
 #include "common/base/written_paths.h"
 #include "common/config/load_job.h"
 #include "common/storage/files.h"
+#include "scheduler/checkpoint/checkpoint_store.h"
+#include "scheduler/checkpoint/model_json.h"
 
 namespace dt::cli {
 namespace {
@@ -76,14 +79,27 @@ void EvaluateHere(JobConfig& job) {
   std::erase_if(job.parallel.place, [](const PlaceRule& rule) {
     return rule.of == Placed::kWeights && rule.device == Device::kPs;
   });
+  job.data.stats.clear();     // The checkpoint has the constants, and the file may be gone.
   job.observe.trace.reset();  // No step is trained, and existing traces must not be replaced.
+}
+
+// Columns have the constants that the checkpoint was trained with, whatever data.stats says now.
+Status SetConstants(const std::string& checkpoint, JobConfig& job) {
+  if (std::ranges::none_of(job.data.columns, &ColumnSpec::needs_constants)) return OkStatus();
+  DT_TRY(const scheduler::Manifest manifest, scheduler::ReadManifest(checkpoint));
+  DT_TRY_STATUS(scheduler::CheckSameModel(manifest, job, checkpoint));
+  return scheduler::TakeConstants(manifest.model, checkpoint, job.data.columns);
 }
 
 }  // namespace
 
 int RunEvaluate(const CommandLine& line, StopSignals& signals) {
-  Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
+  Result<JobConfig> job =
+      LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1, .constants = false});
   if (!job.ok()) return EndWithError(line, "", job.status());
+  if (Status s = SetConstants(line.checkpoint, *job); !s.ok()) {
+    return EndWithError(line, job->job, s);
+  }
   if (job->observe.log_json) SetLogFormat(LogFormat::kJson);
   std::optional<OpenFile> input;  // Must stay open until the job has ended.
   if (line.command == "predict") {

@@ -14,7 +14,8 @@ namespace dt::cli {
 namespace {
 
 int List(const CommandLine& line) {
-  const Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides});
+  const Result<JobConfig> job =
+      LoadJob(line.job_path, {.overrides = line.overrides, .constants = false});
   if (!job.ok()) return EndWithError(line, "", job.status());
   const auto checkpoints = scheduler::ListCheckpoints(job->checkpoint.dir);
   if (checkpoints.empty()) Print("no complete checkpoint in {}\n", job->checkpoint.dir);

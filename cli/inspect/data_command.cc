@@ -1,11 +1,11 @@
 // `dovetail data generate|convert|stats`.
-#include "absl/container/flat_hash_set.h"
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "common/config/load_job.h"
 #include "common/storage/json_file.h"
 #include "worker/data/dataset.h"
 #include "worker/data/generate.h"
+#include "worker/data/stats/split_stats.h"
 
 namespace dt::cli {
 namespace {
@@ -43,51 +43,25 @@ int Convert(const CommandLine& line, const JobConfig& job) {
   return 0;
 }
 
-// Computes statistics of each column in one pass over a split.
-Result<Json> StatsOf(const Dataset& data) {
-  constexpr uint64_t kRowsAtOnce = 65536;
-  const auto& columns = data.columns();
-  std::vector<absl::flat_hash_set<Key>> keys(columns.size());
-  std::vector<double> sums(columns.size(), 0.0);
-  std::vector<uint64_t> counts(columns.size(), 0);
-  std::vector<uint64_t> rows;
-  worker::Batch batch;
-  for (uint64_t begin = 0; begin < data.rows(); begin += kRowsAtOnce) {
-    rows.clear();
-    for (uint64_t r = begin; r < std::min(begin + kRowsAtOnce, data.rows()); ++r) rows.push_back(r);
-    DT_TRY_STATUS(data.Gather(rows, batch));
-    for (size_t c = 0; c < columns.size(); ++c) {
-      for (const float value : batch.columns[c].floats) sums[c] += value;
-      keys[c].insert(batch.columns[c].keys.begin(), batch.columns[c].keys.end());
-      counts[c] += batch.columns[c].keys.size() + batch.columns[c].floats.size();
-    }
-  }
-  Json out = {{"rows", data.rows()}, {"columns", Json::array()}};
-  const double row_count = std::max(1.0, static_cast<double>(data.rows()));
-  for (size_t c = 0; c < columns.size(); ++c) {
-    Json column = {{"name", columns[c].name}};
-    if (columns[c].is_keys()) {
-      column["keys"] = counts[c];
-      column["distinct"] = keys[c].size();
-      column["per_row"] = static_cast<double>(counts[c]) / row_count;
-    } else {
-      column["mean"] = sums[c] / std::max(1.0, static_cast<double>(counts[c]));
-    }
-    out["columns"].push_back(std::move(column));
-  }
-  return out;
+// A number of a column's statistics as it is shown; blank if the column has none.
+std::string Shown(const Json& column, const char* key) {
+  if (!column.contains(key)) return "";
+  const bool estimate =
+      key == std::string_view("distinct") && column.contains("distinct_is_estimate");
+  return fmt::format("{}{:g}", estimate ? "~" : "", column[key].get<double>());
 }
 
 void PrintStats(const std::string& split, const Json& stats) {
+  constexpr const char* kShown[] = {"missing", "distinct", "per_row",  "min",
+                                    "max",     "mean",     "deviation"};
   Print("{}: {}\n", split, Counted(stats["rows"].get<uint64_t>(), "row"));
+  std::string title = fmt::format("  {:<20}", "column");
+  for (const char* key : kShown) title += fmt::format(" {:>11}", key);
+  Print("{}\n", title);
   for (const auto& column : stats["columns"]) {
-    const std::string name = column["name"];
-    if (column.contains("mean")) {
-      Print("  {:<20} mean {:g}\n", name, column["mean"].get<double>());
-    } else {
-      Print("  {:<20} {} distinct keys, {:g} per row\n", name, column["distinct"].get<uint64_t>(),
-            column["per_row"].get<double>());
-    }
+    std::string line = fmt::format("  {:<20}", column["name"].get<std::string>());
+    for (const char* key : kShown) line += fmt::format(" {:>11}", Shown(column, key));
+    Print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
   }
 }
 
@@ -95,11 +69,9 @@ int Stats(const CommandLine& line, const JobConfig& job) {
   TaskPool pool;
   Json all;
   for (const auto& [split, name] : kSplits) {
-    const auto data = Dataset::Open(job.data, split, pool);
-    if (!data.ok()) return EndWithError(line, job.job, data.status());
-    if ((*data)->rows() == 0) continue;
-    Result<Json> stats = StatsOf(**data);
+    Result<Json> stats = worker::StatsOf(job.data, split, pool);
     if (!stats.ok()) return EndWithError(line, job.job, stats.status());
+    if (stats->is_null()) continue;
     all[name] = *std::move(stats);
     if (!line.json) PrintStats(name, all[name]);
   }
@@ -111,9 +83,11 @@ int Stats(const CommandLine& line, const JobConfig& job) {
 
 int RunData(const CommandLine& line) {
   if (line.command == "data generate") return Generate(line);
-  const Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides});
+  const bool converts = line.command == "data convert";
+  const Result<JobConfig> job =
+      LoadJob(line.job_path, {.overrides = line.overrides, .constants = converts});
   if (!job.ok()) return EndWithError(line, "", job.status());
-  return line.command == "data convert" ? Convert(line, *job) : Stats(line, *job);
+  return converts ? Convert(line, *job) : Stats(line, *job);
 }
 
 }  // namespace dt::cli

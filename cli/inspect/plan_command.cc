@@ -105,8 +105,8 @@ int RunPlan(const CommandLine& line) {
   request.servers = job->cluster.servers;
   request.workers = job->cluster.workers;
   request.machine = {job->cluster.servers, job->cluster.workers, TaskPool().threads()};
-  if (!job->parallel.data_stats.empty()) {
-    Result<DataStats> stats = ReadDataStats(job->parallel.data_stats);
+  if (!job->data.stats.empty()) {
+    Result<DataStats> stats = ReadDataStats(job->data.stats);
     if (!stats.ok()) return EndWithError(line, job->job, stats.status());
     request.data_stats = *std::move(stats);
   }

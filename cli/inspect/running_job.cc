@@ -10,7 +10,8 @@ Result<std::string> SchedulerOf(const CommandLine& line) {
   if (!line.scheduler.empty()) return line.scheduler;
   if (line.job_path.empty())
     return Invalid("{} needs JOB.yaml or --scheduler tcp://HOST:PORT", line.command);
-  DT_TRY(const JobConfig job, LoadJob(line.job_path, {.overrides = line.overrides}));
+  DT_TRY(const JobConfig job,
+         LoadJob(line.job_path, {.overrides = line.overrides, .constants = false}));
   const std::string path = job.run_dir + "/run.json";
   const Result<Json> json = ReadJsonFile(path);
   if (json.status().code() == StatusCode::kNotFound) {
@@ -32,7 +33,7 @@ Result<std::string> SchedulerOf(const CommandLine& line) {
 Result<ZmqOptions> SocketsOf(const CommandLine& line) {
   JobConfig job;
   if (!line.job_path.empty()) {
-    DT_TRY(job, LoadJob(line.job_path, {.overrides = line.overrides}));
+    DT_TRY(job, LoadJob(line.job_path, {.overrides = line.overrides, .constants = false}));
   } else if (line.key_path.empty()) {
     return WithHint(Invalid("{} --scheduler needs the key of the job", line.command),
                     "give --key FILE, or JOB.yaml beside --scheduler");

@@ -35,6 +35,9 @@ struct DataConfig {
   std::string command;
   std::optional<StreamConfig> stream;  // The training data, instead of `train`.
   std::vector<ColumnSpec> columns;     // As in the job file; empty if the format fixes them.
+  // The file with statistics of the training data: constants of columns, which then have them, and
+  // distinct keys; "": none.
+  std::string stats;
   char delimiter = ',';
   uint64_t shuffle_window = 65536;  // 0: no shuffling.
   // Each slice of a step has samples of its own stripe of the data; else of all of it.

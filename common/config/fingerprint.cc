@@ -95,6 +95,16 @@ constexpr Fact<FileNames> kFileFacts[] = {
     {"data", "test", Member<&FileNames::test>},
 };
 
+// These are absent where they change nothing, as in checkpoints of versions without them.
+template <auto kMember>
+std::optional<std::string> IfSet(const ColumnSpec& column) {
+  const bool is_set = column.*kMember != ColumnSpec().*kMember;
+  return is_set ? std::optional(ValueText(column.*kMember)) : std::nullopt;
+}
+std::optional<std::string> Edges(const ColumnSpec& column) {
+  return column.quantiles > 0 ? std::nullopt : IfSet<&ColumnSpec::edges>(column);
+}
+
 constexpr Fact<ColumnSpec> kColumnFacts[] = {
     {"column", "type", Member<&ColumnSpec::type>},
     {"column", "role", Member<&ColumnSpec::role>},
@@ -105,6 +115,13 @@ constexpr Fact<ColumnSpec> kColumnFacts[] = {
     {"column", "weighted", Member<&ColumnSpec::weighted>},
     {"column", "transform", Member<&ColumnSpec::transform>},
     {"column", "of", Member<&ColumnSpec::of>},
+    {"column", "from", IfSet<&ColumnSpec::from>},
+    {"column", "weights", IfSet<&ColumnSpec::weights>},
+    {"column", "hash", IfSet<&ColumnSpec::hash>},
+    {"column", "clip", IfSet<&ColumnSpec::clip>},
+    {"column", "standardise", IfSet<&ColumnSpec::standardise>},
+    {"column", "edges", Edges},
+    {"column", "quantiles", IfSet<&ColumnSpec::quantiles>},
 };
 
 // Two sections name an optimizer; PutOptimizer adds the optimizer's numbers.
@@ -370,7 +387,11 @@ void FillFingerprints(const FileNames& names, JobConfig& job) {
   lines.PutResumed("train.staleness", job.train.asynchronous() ? "above 0" : "0");
   lines.PutAll<FileNames>(kFileFacts, "", "", names);
   for (const ColumnSpec& column : job.data.columns) {
-    lines.PutAll<ColumnSpec>(kColumnFacts, "column", "data.columns." + column.name, column);
+    const std::string path = "data.columns." + column.name;
+    lines.PutAll<ColumnSpec>(kColumnFacts, "column", path, column);
+    if (column.needs_constants()) {
+      lines.PutResumed(JoinPath(path, "constants"), ConstantsText(column));
+    }
   }
   for (const PlaceRule& rule : job.parallel.place) {
     lines.PutAll<PlaceRule>(kPlaceFacts, "parallel.place", rule.path, rule);

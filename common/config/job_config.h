@@ -74,7 +74,6 @@ struct ParallelConfig {
   bool fall_back_to_cpu = false;  // If a device tag cannot be met; otherwise that is an error.
   std::vector<PlaceRule> place;   // The first rule that matches applies.
   std::string profile;            // File with the devices' rates; "": shipped defaults.
-  std::string data_stats;         // File with the columns' distinct keys; "": unknown.
   // False: a worker runs the stages of a step one after the other. With staleness 0 the results
   // have the same bits.
   bool overlap = true;

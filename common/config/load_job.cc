@@ -19,6 +19,7 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
   ReadParallel(in.Sub("parallel"), job.parallel);
   ReadModel(in.Sub("model"), job);
   ReadRun(in, job);
+  if (options.constants) ReadConstants(data, job.data);
   ReadMetrics(in, job);
   CheckJob(in, job);
   DT_TRY_STATUS(problems.ToStatus(path));

@@ -13,6 +13,9 @@ namespace dt {
 struct LoadOptions {
   std::vector<std::string> overrides;  // "a.b.c=value", the value is YAML; applied in order.
   uint32_t auto_slices = 0;            // The meaning of `slices: auto`; 0: the teams of workers.
+  // Whether columns get their constants from data.stats. Else they have none: for commands that
+  // read no data, or take them from a checkpoint.
+  bool constants = true;
 };
 
 // Reads the file and the template that its `model.use` names, expands ${NAME:-default}, applies

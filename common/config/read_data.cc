@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <set>
 
@@ -78,6 +79,8 @@ std::vector<std::string> ReadFiles(const MapReader& in, std::string_view name) {
 
 namespace {
 
+constexpr size_t kEdgesMax = 1000;
+
 void RefuseKeyFor(const MapReader& in, std::string_view key, bool allowed, std::string_view only) {
   if (!allowed && in.Has(key)) in.Report(key, fmt::format("is for {} only", only));
 }
@@ -93,6 +96,7 @@ void CheckTransform(const MapReader& in, const ColumnSpec& column) {
     refuse("types id, ids, string and strings");
   }
   if (column.is_crossed() && column.type != ColumnType::kId) refuse("type id");
+  if (column.is_time_part() && column.type != ColumnType::kId) refuse("type id");
   const bool fixed_ids = column.type == ColumnType::kIds && column.length > 0;
   if (column.is_sampled() && !fixed_ids) refuse("type ids with a length");
   if (column.transform == "log_frequency" &&
@@ -101,9 +105,54 @@ void CheckTransform(const MapReader& in, const ColumnSpec& column) {
   }
   RefuseKeyFor(in, "of", column.is_crossed() || column.is_derived(),
                "transforms crossed, sampled_uniform, sampled_unigram and log_frequency");
-  for (const char* key : {"separator", "fill", "weighted"}) {
+  const bool made = column.is_crossed() || column.is_derived();
+  for (const char* key : {"separator", "fill", "weighted", "from", "weights"}) {
     const bool reported = in.problems().HasUnder(in.PathOf(key));
-    RefuseKeyFor(in, key, reported || !column.is_derived(), "columns in files");
+    const bool of_crossed = key == std::string_view("from") && made;
+    RefuseKeyFor(in, key, reported || !(column.is_derived() || of_crossed), "columns in files");
+  }
+}
+
+bool Ascends(const std::vector<float>& numbers) {
+  return std::ranges::adjacent_find(numbers, std::greater_equal<>()) == numbers.end();
+}
+
+// How numbers are changed, and which keys they or other keys become.
+void ReadValues(const MapReader& in, ColumnSpec& column) {
+  in.Read("from", column.from);
+  in.Read("weights", column.weights);
+  in.Read("hash", column.hash);
+  column.clip = in.Floats("clip");
+  in.Read("standardise", column.standardise);
+  column.edges = in.Floats("edges");
+  in.Read("quantiles", column.quantiles);
+
+  const bool list = column.type == ColumnType::kIds || column.type == ColumnType::kStrings;
+  const bool number = column.type == ColumnType::kFloat && column.role == ColumnRole::kFeature &&
+                      !column.is_derived();
+  const bool id = column.type == ColumnType::kId && column.transform.empty();
+  RefuseKeyFor(in, "weights", list, "ids and strings");
+  RefuseKeyFor(in, "hash", column.is_keys() && !column.is_sampled(), "keys in files");
+  for (const char* key : {"clip", "standardise"}) {
+    RefuseKeyFor(in, key, number, "features of type float in files");
+  }
+  for (const char* key : {"edges", "quantiles"}) {
+    RefuseKeyFor(in, key, id, "type id without a transform");
+  }
+  if (in.Has("edges") && in.Has("quantiles")) {
+    in.Report("quantiles", "found beside edges, expected one of them");
+  }
+  if (in.Has("weights") && column.weighted) {
+    in.Report("weights", "found beside weighted, which is for libsvm and libffm");
+  }
+  column.weighted = column.weighted || !column.weights.empty();
+  if (in.Has("clip") && (column.clip.size() != 2 || !Ascends(column.clip))) {
+    in.Report("clip", "expected two numbers, the least and the greatest, such as [0, 100]");
+  }
+  const size_t edges = column.edges.size();
+  if (in.Has("edges") && (edges == 0 || edges > kEdgesMax || !Ascends(column.edges))) {
+    in.Report("edges",
+              fmt::format("expected 1 to {} numbers that ascend, such as [0, 10, 100]", kEdgesMax));
   }
 }
 
@@ -133,6 +182,7 @@ ColumnSpec ReadColumn(const MapReader& in) {
   if (column.role != ColumnRole::kFeature && column.type != ColumnType::kFloat) {
     in.Report("role", "a label or weight is a number, expected type float");
   }
+  ReadValues(in, column);
   CheckTransform(in, column);
   return column;
 }
@@ -208,9 +258,11 @@ void CheckColumns(const MapReader& in, const DataFormatInfo& format, const DataC
     const bool made =
         column != data.columns.end() && (column->is_crossed() || column->is_derived());
     if (made && well_formed) CheckOf(item, *column, data.columns);
-    if (!ListsColumns(format) && well_formed && item.Has("transform") &&
-        item.Find("transform")->text != "none") {
-      item.Report("transform", fmt::format("is for {} only", FormatsOf(ListsColumns)));
+    if (ListsColumns(format) || !well_formed) continue;
+    for (const char* key :
+         {"transform", "from", "weights", "clip", "standardise", "edges", "quantiles"}) {
+      if (!item.Has(key) || item.Find(key)->text == "none") continue;
+      item.Report(key, fmt::format("is for {} only", FormatsOf(ListsColumns)));
     }
   }
   if (ListsColumns(format) && in.node()->Find("columns") == nullptr) {
@@ -276,6 +328,9 @@ void ReadData(const MapReader& in, DataConfig& data) {
   ReadColumns(in, data.columns);
   in.Read("delimiter", data.delimiter);
   ReadOrder(in, data);
+  if (const std::vector<std::string> stats = in.Paths("stats"); !stats.empty()) {
+    data.stats = stats[0];
+  }
   in.Read("on_error", data.on_error);
   in.Read("cache_dir", data.cache_dir);
   if (!in.Has("format")) return;

@@ -106,8 +106,6 @@ void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
   for (const auto& item : in.Items("place")) ReadPlaceRule(item.map, parallel);
   const std::vector<std::string> profile = in.Paths("profile");
   if (!profile.empty()) parallel.profile = profile[0];
-  const std::vector<std::string> stats = in.Paths("data_stats");
-  if (!stats.empty()) parallel.data_stats = stats[0];
   in.Read("overlap", parallel.overlap);
   if (in.Has("data") && in.Find("data")->text != "auto") in.Read("data", parallel.data);
   for (const auto& item : in.Items("cut")) ReadCutRule(item.map, parallel);

@@ -19,6 +19,10 @@ void ReadData(const MapReader& in, DataConfig& data);
 void ReadStream(const MapReader& in, DataConfig& data);
 // Checks what else the job says against a stream. REQUIRES: everything else is read.
 void CheckStream(const MapReader& root, const JobConfig& job);
+// Gives the columns the constants that they need, from data.stats. REQUIRES: data is read.
+void ReadConstants(const MapReader& in, DataConfig& data);
+// For fingerprints: equal text means equal constants.
+std::string ConstantsText(const ColumnSpec& column);
 // The names of the data files, each followed by a comma. A name that contains an environment
 // variable is kept as written.
 struct FileNames {

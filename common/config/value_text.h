@@ -51,5 +51,10 @@ struct AttrText {
   }
 };
 inline std::string ValueText(const std::vector<std::string>& texts) { return AttrText()(texts); }
+inline std::string ValueText(const std::vector<float>& numbers) {
+  std::vector<std::string> items;
+  for (const float number : numbers) items.push_back(fmt::format("{}", number));
+  return "[" + JoinText(items, ", ") + "]";
+}
 
 }  // namespace dt

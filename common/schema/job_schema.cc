@@ -43,6 +43,8 @@ json TypeSchema(const KeySpec& key) {
     case KeyType::kUint:
     case KeyType::kFloat:
       return NumberSchema(key);
+    case KeyType::kFloats:
+      return {{"type", "array"}, {"items", {{"type", "number"}}}};
     case KeyType::kText:
     case KeyType::kPath:
       return {{"type", "string"}};

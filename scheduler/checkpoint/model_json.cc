@@ -1,6 +1,9 @@
 #include "scheduler/checkpoint/model_json.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -48,6 +51,12 @@ Json ColumnsJson(const std::vector<ColumnSpec>& columns) {
     if (c.is_vector()) json["length"] = c.length;
     if (c.is_ragged() && c.max_len != 0) json["max_len"] = c.max_len;
     if (!c.of.empty()) json["of"] = c.of;
+    if (!c.from.empty()) json["from"] = c.from;
+    if (!c.weights.empty()) json["weights"] = c.weights;
+    if (c.hash != 0) json["hash"] = c.hash;
+    if (!c.clip.empty()) json["clip"] = c.clip;
+    if (c.standardise) json["standardise"] = {{"mean", c.mean}, {"deviation", c.deviation}};
+    if (!c.edges.empty()) json["edges"] = c.edges;
   }
   return all;
 }
@@ -163,6 +172,59 @@ std::string ModelJson(const Plan& plan, const JobConfig& job) {
                      {"losses", std::move(losses)},
                      {"optimizer", RuleJson(job.optimizer.spec)}};
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+namespace {
+
+constexpr std::string_view kOtherColumns = "set the columns as they were when it was trained";
+
+// The number, if there is one, that fits a float.
+std::optional<float> FloatIn(const Json& json) {
+  if (!json.is_number()) return std::nullopt;
+  const double value = json.get<double>();
+  const bool fits = std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max());
+  return fits ? std::optional(static_cast<float>(value)) : std::nullopt;
+}
+
+bool TakeStandard(const Json& saved, ColumnSpec& column) {
+  const Json& standard = MemberOf(saved, "standardise");
+  const auto mean = FloatIn(MemberOf(standard, "mean"));
+  const auto deviation = FloatIn(MemberOf(standard, "deviation"));
+  column.mean = mean.value_or(0);
+  column.deviation = deviation.value_or(1);
+  return mean.has_value() && deviation.has_value();
+}
+
+bool TakeEdges(const Json& saved, ColumnSpec& column) {
+  column.edges.clear();
+  const Json& edges = MemberOf(saved, "edges");
+  if (!edges.is_array()) return false;
+  for (const Json& item : edges) {
+    const auto edge = FloatIn(item);
+    if (!edge.has_value()) return false;
+    column.edges.push_back(*edge);
+  }
+  return !column.edges.empty() && std::ranges::is_sorted(column.edges);
+}
+
+}  // namespace
+
+Status TakeConstants(const std::string& model, const std::string& folder,
+                     std::vector<ColumnSpec>& columns) {
+  DT_TRY(const Json json, ParseJson(model, folder));
+  for (ColumnSpec& column : columns) {
+    const Json& saved = MemberOf(MemberOf(json, "columns"), column.name);
+    if (column.standardise && !TakeStandard(saved, column)) {
+      return WithHint(
+          Invalid("{}: its model has no mean and deviation of column \"{}\"", folder, column.name),
+          kOtherColumns);
+    }
+    if (column.quantiles > 0 && !TakeEdges(saved, column)) {
+      return WithHint(Invalid("{}: its model has no edges of column \"{}\"", folder, column.name),
+                      kOtherColumns);
+    }
+  }
+  return OkStatus();
 }
 
 }  // namespace dt::scheduler

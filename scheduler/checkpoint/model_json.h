@@ -4,7 +4,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "common/base/status.h"
 #include "common/config/job_config.h"
 #include "common/plan/plan.h"
 
@@ -13,5 +15,10 @@ namespace dt::scheduler {
 // Returns a JSON object. `plan`: the plan after the pass `infer`, before any node is fused or
 // placed.
 std::string ModelJson(const Plan& plan, const JobConfig& job);
+
+// Gives columns the constants that they have in `model`, of the checkpoint `folder`: means,
+// deviations and edges of quantiles. Errors: Invalid, if it lacks one; Malformed, if it is no JSON.
+Status TakeConstants(const std::string& model, const std::string& folder,
+                     std::vector<ColumnSpec>& columns);
 
 }  // namespace dt::scheduler

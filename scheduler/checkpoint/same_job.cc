@@ -145,6 +145,8 @@ Status CheckSameJob(const Manifest& manifest, const JobConfig& job, const std::s
 Status CheckSameModel(const Manifest& manifest, const JobConfig& job, const std::string& folder) {
   const auto matters = [&](const std::string& key) {
     if (key == "seed") return DrawsRows(job);
+    // Constants are no keys; an evaluation has the saved ones.
+    if (key.starts_with("data.columns.")) return KeyAt(key) != nullptr;
     if (!key.starts_with("model.")) return false;
     if (key.starts_with("model.tables.") && EndsWithKey(key, "init")) return ReadsInit(job, key);
     return !ReadByTrainingOnly(key);

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "common/config/data_stats.h"
 #include "common/config/job_config.h"
 #include "common/device/devices.h"
 #include "common/graph/graph.h"
-#include "common/profile/data_stats.h"
 #include "common/profile/device_profile.h"
 #include "common/specs/column.h"
 #include "scheduler/place/place_items.h"

@@ -80,7 +80,7 @@ class TableChooser {
       } else if (const std::string_view what = NeedsServers(*config); !what.empty()) {
         why = fmt::format("auto, for its {}", what);
       } else if (use.expected_rows == 0) {
-        why = "auto: nobody says how many rows it has (rows, expected_rows, parallel.data_stats)";
+        why = "auto: nobody says how many rows it has (rows, expected_rows, data.stats)";
       } else if (use.expected_rows > kRowsMax || (bytes > memory_ && !chosen_freely_)) {
         why = fmt::format("auto: its {} are more than cluster.worker.memory, {}",
                           BytesText(static_cast<uint64_t>(bytes)),

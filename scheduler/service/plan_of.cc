@@ -45,8 +45,8 @@ Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
   PlanRequest request{job, input.columns, input.slices};
   request.accelerator = CommonAccelerator(input.accelerators, input.workers);
   DT_TRY(request.profile, ProfileOf(job, request.accelerator, TaskPool().threads()));
-  if (!job.parallel.data_stats.empty()) {
-    DT_TRY(request.data_stats, ReadDataStats(job.parallel.data_stats));
+  if (!job.data.stats.empty()) {
+    DT_TRY(request.data_stats, ReadDataStats(job.data.stats));
   }
   request.servers = input.servers;
   request.workers = input.workers;

@@ -253,7 +253,7 @@ TEST_F(Vault, APathOfTheEnvironmentIsPrintedAsItIsWritten) {
 
 TEST_F(Vault, AMistakeNamesThePathAsItIsWritten) {
   const std::string none = "${DT_TEST_VAULT}/none";
-  for (const char* key : {"parallel.profile", "parallel.data_stats", "data.train"}) {
+  for (const char* key : {"parallel.profile", "data.stats", "data.train"}) {
     ExpectKept({"plan", job_, "--set", std::string(key) + "=" + none}, 2, none);
   }
   ExpectKept({"launch", job_, "--set", "security.curve.key=" + none}, 2, none);

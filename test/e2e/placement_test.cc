@@ -99,7 +99,7 @@ TEST_P(Placement, TablesThatGoToWorkersByThemselvesLearnTheSame) {
   ASSERT_EQ(stats.exit_code, 0) << stats.output;
   folder_.Write("stats.json", stats.output);
   folder_.Write("profile.yaml", "server: {source: slow, row_seconds: 1.0e-3}\n");
-  const std::vector<std::string> automatic = {"parallel.data_stats=stats.json",
+  const std::vector<std::string> automatic = {"data.stats=stats.json",
                                               "parallel.profile=profile.yaml"};
   std::vector<std::string> plan = {"plan", "job.yaml"};
   for (const std::string& setting : automatic) plan.insert(plan.end(), {"--set", setting});
@@ -120,7 +120,7 @@ TEST_P(Placement, TablesThatGoToWorkersByThemselvesLearnTheSame) {
   settings.insert(settings.end(), {"cluster.workers=2", "cluster.servers=2"});
   for (const std::string& setting : settings) launch.insert(launch.end(), {"--set", setting});
   std::vector<std::string> first = launch;
-  first.insert(first.end(), {"--set", "train.epochs=1", "--set", "parallel.data_stats="});
+  first.insert(first.end(), {"--set", "train.epochs=1", "--set", "data.stats="});
   const ProgramEnd half = RunProgram(folder_.path(), first, seconds(120));
   ASSERT_EQ(half.exit_code, 0) << half.output;
   launch.insert(launch.end(), {"--resume", "auto"});

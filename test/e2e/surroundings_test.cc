@@ -118,7 +118,7 @@ TEST_F(Surroundings, APipeWhereAFileIsMeantIsSaid) {
   const std::string sentence = "pipe is a pipe, not a file";
   Expect({"train", job, "--set", "data.train=[pipe]"}, 2, sentence);
   Expect({"train", "pipe"}, 2, "pipe");
-  Expect({"plan", job, "--set", "parallel.data_stats=pipe"}, 2, "pipe");
+  Expect({"plan", job, "--set", "data.stats=pipe"}, 2, "pipe");
   ASSERT_EQ(Run({"train", job}).exit_code, 0);
   const std::string checkpoint = "runs/tiny/checkpoints/step-000000000012";
   for (const std::string file : {"dense.bin", "manifest.json"}) {

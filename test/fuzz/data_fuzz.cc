@@ -55,6 +55,23 @@ ColumnSpec Column(const char* name, ColumnType type, uint32_t length, const char
   return column;
 }
 
+// Cells that become keys of bins and of parts of times, and lists with weights.
+void FuzzValues(std::string_view text, char delimiter) {
+  std::vector<ColumnSpec> columns = {
+      Column("bin", ColumnType::kId, 1, ""), Column("hour", ColumnType::kId, 1, "hour"),
+      Column("price", ColumnType::kFloat, 1, "log"), Column("tags", ColumnType::kStrings, 0, "")};
+  columns[0].edges = {0, 10};
+  columns[0].hash = 5;
+  columns[2].clip = {-1, 1};
+  columns[2].standardise = true;
+  columns[3].weights = "weights";
+  columns[3].weighted = true;
+  DelimitedOptions options{.delimiter = delimiter, .cells = 3};
+  options.cell_of_column = {0, 0, 0, 1};
+  options.weights_of_column = {kNoCell, kNoCell, kNoCell, 2};
+  FuzzRows(*MakeDelimitedDecoder(columns, options), text);
+}
+
 void FuzzCsv(std::string_view text, char delimiter) {
   std::vector<ColumnSpec> columns = {
       Column("click", ColumnType::kFloat, 1, ""),   Column("price", ColumnType::kFloat, 1, "log"),
@@ -139,6 +156,7 @@ void FuzzData(char reader, std::string_view rest) {
       break;
     case 'v':
       FuzzCsv(rest, ',');
+      FuzzValues(rest, ',');
       break;
     case 't':
       FuzzCsv(rest, '\t');

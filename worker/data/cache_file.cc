@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t kHeaderBytes = 4096;
 constexpr char kMagic[8] = {'d', 't', 'c', 'a', 'c', 'h', 'e', '\n'};
-constexpr uint64_t kVersion = 2;  // Raise it when the meaning of any byte changes.
+constexpr uint64_t kVersion = 3;  // Raise it when the meaning of any byte changes.
 
 struct Header {
   char magic[8];

@@ -1,5 +1,6 @@
 #include "worker/data/cache_meta.h"
 
+#include <bit>
 #include <cstring>
 
 #include "common/base/hash.h"
@@ -32,6 +33,12 @@ class Reader {
     if (ok_) std::memcpy(&value, bytes.data(), sizeof value);
     return value;
   }
+  // A number that is at most `most`.
+  uint64_t UpTo(uint64_t most) {
+    const uint64_t value = U64();
+    if (value > most) ok_ = false;
+    return ok_ ? value : 0;
+  }
   std::string Text() { return std::string(Take(U64())); }
   // The number of items that take at least `bytes_each` bytes each.
   uint64_t Count(uint64_t bytes_each) {
@@ -54,6 +61,21 @@ class Reader {
   bool ok_ = true;
 };
 
+void PutFloat(Writer& out, float value) { out.U64(std::bit_cast<uint32_t>(value)); }
+void PutFloats(Writer& out, std::span<const float> values) {
+  out.U64(values.size());
+  for (const float value : values) PutFloat(out, value);
+}
+
+float GetFloat(Reader& in) {
+  return std::bit_cast<float>(static_cast<uint32_t>(in.UpTo(~uint32_t{0})));
+}
+std::vector<float> GetFloats(Reader& in) {
+  std::vector<float> values(in.Count(8));
+  for (float& value : values) value = GetFloat(in);
+  return values;
+}
+
 void PutColumn(Writer& out, const ColumnSpec& column) {
   out.Text(column.name);
   out.U64(static_cast<uint64_t>(column.type));
@@ -61,13 +83,20 @@ void PutColumn(Writer& out, const ColumnSpec& column) {
   out.Text(column.separator);
   out.U64(column.length);
   out.U64(column.max_len);
-  uint32_t fill;
-  std::memcpy(&fill, &column.fill, sizeof fill);
-  out.U64(fill);
+  PutFloat(out, column.fill);
   out.U64(column.weighted ? 1 : 0);
   out.Text(column.transform);
   out.U64(column.of.size());
   for (const std::string& name : column.of) out.Text(name);
+  out.Text(column.from);
+  out.U64(column.hash);
+  out.Text(column.weights);
+  PutFloats(out, column.clip);
+  out.U64(column.standardise ? 1 : 0);
+  PutFloat(out, column.mean);
+  PutFloat(out, column.deviation);
+  out.U64(column.quantiles);
+  PutFloats(out, column.edges);
 }
 
 // False for values that no column can have.
@@ -75,21 +104,30 @@ bool GetColumn(Reader& in, ColumnSpec& column) {
   column.name = in.Text();
   const uint64_t type = in.U64(), role = in.U64();
   column.separator = in.Text();
-  const uint64_t length = in.U64(), max_len = in.U64(), fill = in.U64(), weighted = in.U64();
+  const uint64_t length = in.U64(), max_len = in.U64();
+  column.fill = GetFloat(in);
+  const uint64_t weighted = in.U64();
   column.transform = in.Text();
   column.of.resize(in.Count(8));
   for (std::string& name : column.of) name = in.Text();
+  column.from = in.Text();
+  column.hash = in.U64();
+  column.weights = in.Text();
+  column.clip = GetFloats(in);
+  column.standardise = in.UpTo(1) == 1;
+  column.mean = GetFloat(in);
+  column.deviation = GetFloat(in);
+  column.quantiles = static_cast<uint32_t>(in.UpTo(~uint32_t{0}));
+  column.edges = GetFloats(in);
   if (!in.ok() || type > static_cast<uint64_t>(ColumnType::kStrings) ||
       role > static_cast<uint64_t>(ColumnRole::kWeight) || length > kRecordBytesMax / 16 ||
-      max_len > ~uint32_t{0} || fill > ~uint32_t{0} || weighted > 1) {
+      max_len > ~uint32_t{0} || weighted > 1) {
     return false;
   }
   column.type = static_cast<ColumnType>(type);
   column.role = static_cast<ColumnRole>(role);
   column.length = static_cast<uint32_t>(length);
   column.max_len = static_cast<uint32_t>(max_len);
-  const uint32_t bits = static_cast<uint32_t>(fill);
-  std::memcpy(&column.fill, &bits, sizeof bits);
   column.weighted = weighted == 1;
   return true;
 }
@@ -125,7 +163,7 @@ Result<CacheMeta> DecodeMeta(std::string_view bytes) {
   meta.sources = in.Text();
   const std::string columns = in.Text();
   Reader columns_in(columns);
-  meta.columns.resize(columns_in.Count(80));
+  meta.columns.resize(columns_in.Count(152));
   uint64_t length = 0;
   for (ColumnSpec& column : meta.columns) {
     if (!GetColumn(columns_in, column)) return DataLoss("its description of columns is damaged");

@@ -146,6 +146,8 @@ std::string Expected(const KeySpec& key) {
       return fmt::format("a whole number{}{}", RangeText(key), words);
     case kFloat:
       return fmt::format("a number{}", RangeText(key));
+    case kFloats:
+      return "a list of numbers";
     case kText:
     case kPath:
       return "a text";

@@ -16,6 +16,7 @@ enum class KeyType {
   kUint,
   kFloat,
   kText,
+  kFloats,  // A list of numbers.
   kTexts,   // A text or a list of texts.
   kPath,    // A text that names a file or a folder.
   kPaths,   // A path or a list of paths.
@@ -51,7 +52,7 @@ struct KeySpec {
   // For kChoice "a|b", in the enum's order; for kMap, kMapOf and kListOf a section; for other types
   // words that are allowed besides.
   std::string_view values;
-  double min = 0, max = 0;    // For kUint and kFloat (inclusive).
+  double min = 0, max = 0;    // For kUint, kFloat and kFloats (inclusive).
   std::string_view fallback;  // The default as text; "required"; "" for none.
   // "a|b": the other values are valid but not available yet; "": all are available.
   std::string_view available;

@@ -117,10 +117,6 @@ inline constexpr KeySpec kRunKeys[] = {
     {"parallel", "profile", kPath, kNobody, "", 0, 0, "", "",
      "Rates of the devices, as dovetail bench devices --out FILE measured them, for placing nodes; "
      "without it, shipped defaults."},
-    {"parallel", "data_stats", kPath, kNobody, "", 0, 0, "", "",
-     "Distinct keys of the columns, as dovetail data stats --json printed them: rows that open "
-     "tables "
-     "are expected to have."},
     {"parallel", "overlap", kBool, kNobody, "", 0, 0, "true", "",
      "false: a worker does everything of a step one after another, for measuring and debugging."},
     {"parallel.place", "match", kText, kRun, "", 0, 0, "", "",

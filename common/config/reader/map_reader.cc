@@ -33,7 +33,8 @@ bool IsNumberOf(const KeySpec& key, std::string_view text) {
       const auto value = ParseUint(text);
       return value.has_value() && InRange(key, static_cast<double>(*value));
     }
-    case KeyType::kFloat: {
+    case KeyType::kFloat:
+    case KeyType::kFloats: {
       const auto value = ParseFloat(text);
       return value.has_value() && InRange(key, *value);
     }
@@ -152,6 +153,10 @@ bool MapReader::IsWellFormed(const KeySpec& key, const ConfigNode& value) const 
     case KeyType::kTexts:
     case KeyType::kPaths:
       return value.is_scalar() || (value.is_list() && AllScalars(value));
+    case KeyType::kFloats:
+      return value.is_list() && std::ranges::all_of(value.items, [&](const ConfigNode& item) {
+               return item.is_scalar() && IsNumberOf(key, item.text);
+             });
     case KeyType::kText:
     case KeyType::kPath:
       return value.is_scalar();
@@ -241,6 +246,14 @@ std::vector<std::string> MapReader::Texts(std::string_view name) const {
   std::vector<std::string> texts;
   for (const ConfigNode& item : value->items) texts.push_back(item.text);
   return texts;
+}
+
+std::vector<float> MapReader::Floats(std::string_view name) const {
+  std::vector<float> numbers;
+  for (const std::string& text : Texts(name)) {
+    numbers.push_back(static_cast<float>(ParseFloat(text).value_or(0)));
+  }
+  return numbers;
 }
 
 std::vector<std::string> MapReader::Paths(std::string_view name) const {

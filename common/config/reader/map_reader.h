@@ -42,6 +42,7 @@ class MapReader {
     if (const int index = ChoiceIndex(name); index >= 0) out = static_cast<E>(index);
   }
   std::vector<std::string> Texts(std::string_view name) const;
+  std::vector<float> Floats(std::string_view name) const;
   // A path in a file is relative to that file, a path in a flag to the working directory.
   std::vector<std::string> Paths(std::string_view name) const;
 

@@ -6,7 +6,10 @@
 namespace dt {
 
 void Problems::Add(const SourceMark& mark, std::string_view path, std::string_view text) {
-  entries_.push_back({mark, std::string(path), std::string(text), false});
+  const bool known = std::ranges::any_of(entries_, [&](const Entry& entry) {
+    return entry.path == path && entry.text == text && entry.mark == mark;
+  });
+  if (!known) entries_.push_back({mark, std::string(path), std::string(text), false});
 }
 
 void Problems::AddNotYet(const SourceMark& mark, std::string_view path, std::string_view text) {

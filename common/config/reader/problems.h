@@ -13,9 +13,13 @@ namespace dt {
 class Problems {
  public:
   // `path` is empty for a problem of a whole file. `text` says what was found and what is expected.
+  // One that is there already is not added again: a section may be read several times.
   void Add(const SourceMark& mark, std::string_view path, std::string_view text);
   // Adds a valid request whose mechanism does not exist yet.
   void AddNotYet(const SourceMark& mark, std::string_view path, std::string_view text);
+  void Append(const Problems& others) {
+    entries_.insert(entries_.end(), others.entries_.begin(), others.entries_.end());
+  }
   bool empty() const { return entries_.empty(); }
   // Whether there is a problem with this key or below it.
   bool HasUnder(std::string_view path) const;

@@ -59,11 +59,20 @@ class Expander {
     }
     uint64_t rows = 0;
     for (const std::string& column : columns) {
-      const auto counted = request_.data_stats.find(column);
-      if (counted == request_.data_stats.end()) return 0;
-      rows += counted->second;
+      const uint64_t distinct = DistinctKeys(column);
+      if (distinct == 0) return 0;
+      rows += distinct;
     }
     return rows;
+  }
+
+  uint64_t DistinctKeys(const std::string& name) const {
+    const auto column = std::ranges::find(request_.columns, name, &ColumnSpec::name);
+    if (column != request_.columns.end() && !column->edges.empty()) {
+      return column->edges.size() + 2;  // The bins, and that of empty cells.
+    }
+    const auto counted = request_.data_stats.find(name);
+    return counted == request_.data_stats.end() ? 0 : counted->second.distinct;
   }
 
   // Products without a `math` attribute get the job's arithmetic.

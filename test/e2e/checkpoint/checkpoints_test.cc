@@ -219,7 +219,9 @@ TEST_P(ExportOf, IsEnoughToPredictInNumpyForNewKeysToo) {
 INSTANTIATE_TEST_SUITE_P(Jobs, ExportOf,
                          ::testing::Values("train.staleness=0", "train.staleness=2",
                                            "model.tables.user.eval_default=zeros",
-                                           "model.tables.user.device=cpu"));
+                                           "model.tables.user.device=cpu",
+                                           "data.columns.user.hash=24",
+                                           "data.columns.price.clip=[0.25, 0.5]"));
 
 TEST(Export, SaysEveryDefault) {
   TempFolder folder;

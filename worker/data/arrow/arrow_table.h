@@ -10,7 +10,7 @@
 
 namespace dt::worker {
 
-inline constexpr uint32_t kArrowTableVersion = 1;
+inline constexpr uint32_t kArrowTableVersion = 2;
 inline constexpr const char* kArrowTableSymbol = "DtFillArrowTable";
 
 enum class ArrowCode : uint8_t { kOk, kNotFound, kMalformed, kUnavailable, kTimeout };
@@ -39,6 +39,12 @@ enum class ArrowType : uint8_t {
   kText,
   kLargeText,  // Text whose ends are 64-bit numbers.
   kDictionary,
+  kDays,    // Since 1970, 32 bits.
+  kDateMs,  // Milliseconds since 1970, 64 bits, as the following.
+  kTimeS,   // Seconds.
+  kTimeMs,
+  kTimeUs,
+  kTimeNs,
   kList,
   kLargeList,  // Lists whose ends are 64-bit numbers.
   kFixedList,  // Lists of `list_size` items.

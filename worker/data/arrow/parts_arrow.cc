@@ -54,6 +54,20 @@ void DescribeDictionary(const arrow::Array& array, ArrowColumn& out,
   out.items = &items;
 }
 
+ArrowType TimeOf(arrow::TimeUnit::type unit) {
+  switch (unit) {
+    case arrow::TimeUnit::SECOND:
+      return ArrowType::kTimeS;
+    case arrow::TimeUnit::MILLI:
+      return ArrowType::kTimeMs;
+    case arrow::TimeUnit::MICRO:
+      return ArrowType::kTimeUs;
+    case arrow::TimeUnit::NANO:
+      return ArrowType::kTimeNs;
+  }
+  return ArrowType::kOther;
+}
+
 }  // namespace
 
 ArrowError MakeArrowError(ArrowCode code, const std::string& text) {
@@ -108,6 +122,12 @@ ArrowType ArrowTypeOf(const arrow::DataType& type) {
       return ArrowType::kLargeText;
     case arrow::Type::DICTIONARY:
       return ArrowType::kDictionary;
+    case arrow::Type::DATE32:
+      return ArrowType::kDays;
+    case arrow::Type::DATE64:
+      return ArrowType::kDateMs;
+    case arrow::Type::TIMESTAMP:
+      return TimeOf(static_cast<const arrow::TimestampType&>(type).unit());
     case arrow::Type::LIST:
       return ArrowType::kList;
     case arrow::Type::LARGE_LIST:

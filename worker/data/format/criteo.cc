@@ -1,4 +1,5 @@
-// Criteo's TSV, whose columns are fixed; files have no header.
+// Criteo's TSV, whose columns are fixed, except that a request may fill empty cells otherwise.
+// Files have no header.
 #include <algorithm>
 #include <numeric>
 
@@ -26,7 +27,8 @@ class CriteoFormat : public LineFormat {
  public:
   explicit CriteoFormat(const FormatRequest& request)
       : labels_optional_(request.labels_optional),
-        columns_(OwnColumnsOf(InfoOf(DataFormat::kCriteo))) {}
+        columns_(request.columns.empty() ? OwnColumnsOf(InfoOf(DataFormat::kCriteo))
+                                         : request.columns) {}
 
   std::vector<ColumnSpec> columns() const override { return columns_; }
 

@@ -17,6 +17,11 @@ bool IsHeader(const std::vector<std::string>& line, const std::vector<std::strin
   return known > 0 && 2 * static_cast<size_t>(known) >= line.size();
 }
 
+size_t CellNamed(const std::vector<std::string>& header, std::string_view name) {
+  const auto at = std::ranges::find(header, name);
+  return at == header.end() ? kNoCell : static_cast<size_t>(at - header.begin());
+}
+
 class CsvFormat : public LineFormat {
  public:
   explicit CsvFormat(FormatRequest request) : request_(std::move(request)) {}
@@ -26,8 +31,8 @@ class CsvFormat : public LineFormat {
   Result<LineInput> LinesOf(std::string_view text, const std::string& name) override;
 
  private:
-  // The first listed column that the header must have and lacks.
-  const ColumnSpec* Missing(const std::vector<std::string>& header) const;
+  // The first name that the header must have and lacks; null: none.
+  const std::string* Missing(const std::vector<std::string>& header) const;
   std::shared_ptr<const LineDecoder> DecoderOf(const std::vector<std::string>& header) const;
   Result<std::vector<std::string>> TrainHeader() const;
 
@@ -35,18 +40,21 @@ class CsvFormat : public LineFormat {
   std::vector<std::string> header_;  // The header of the first input that had one.
 };
 
-const ColumnSpec* CsvFormat::Missing(const std::vector<std::string>& header) const {
+const std::string* CsvFormat::Missing(const std::vector<std::string>& header) const {
   for (const ColumnSpec& column : request_.columns) {
     if (column.is_crossed()) continue;
     if (request_.labels_optional && column.role != ColumnRole::kFeature) continue;
-    if (std::ranges::find(header, column.name) == header.end()) return &column;
+    if (CellNamed(header, column.name_in_file()) == kNoCell) return &column.name_in_file();
+    if (!column.weights.empty() && CellNamed(header, column.weights) == kNoCell) {
+      return &column.weights;
+    }
   }
   return nullptr;
 }
 
 Result<LineInput> CsvFormat::LinesOf(std::string_view text, const std::string& name) {
   const std::vector<std::string> first = HeaderCells(FirstLine(text), request_.delimiter);
-  const ColumnSpec* const missing = Missing(first);
+  const std::string* const missing = Missing(first);
   if (missing == nullptr) {
     if (header_.empty()) header_ = first;
     return LineInput{DecoderOf(first), true, first};
@@ -58,13 +66,13 @@ Result<LineInput> CsvFormat::LinesOf(std::string_view text, const std::string& n
     return WithHint(
         Malformed("{}:1: column \"{}\": no such name found in the header, all of data.columns "
                   "expected{}",
-                  name, missing->name, DidYouMean(missing->name, first)),
+                  name, *missing, DidYouMean(*missing, first)),
         "a file without a header has the cells of the first training file");
   }
   if (header_.empty()) {
     return WithHint(Malformed("{}:1: column \"{}\": no such name found in the first line, a header "
                               "with all of data.columns expected{}",
-                              name, missing->name, DidYouMean(missing->name, first)),
+                              name, *missing, DidYouMean(*missing, first)),
                     "the first training file must start with the names of its columns");
   }
   return LineInput{DecoderOf(header_), false, header_};
@@ -89,9 +97,8 @@ std::shared_ptr<const LineDecoder> CsvFormat::DecoderOf(
                            .cells = header.size(),
                            .labels_optional = request_.labels_optional};
   for (const ColumnSpec& column : request_.columns) {
-    const auto at = std::ranges::find(header, column.name);
-    const bool found = at != header.end();
-    options.cell_of_column.push_back(found ? static_cast<size_t>(at - header.begin()) : kNoCell);
+    options.cell_of_column.push_back(CellNamed(header, column.name_in_file()));
+    options.weights_of_column.push_back(CellNamed(header, column.weights));
   }
   return MakeDelimitedDecoder(request_.columns, std::move(options));
 }

@@ -84,7 +84,8 @@ class DelimitedDecoder : public LineDecoder {
   DelimitedDecoder(std::vector<ColumnSpec> columns, DelimitedOptions options)
       : LineDecoder(RowLayout(std::move(columns))),
         options_(std::move(options)),
-        crossings_(layout()) {}
+        crossings_(layout()),
+        converters_(ConvertersOf(layout(), logs_)) {}
 
   size_t line_bytes() const override { return 3 * options_.cells; }
 
@@ -118,9 +119,9 @@ class DelimitedDecoder : public LineDecoder {
         return column.is_vector() ? PutVector(c, cell, scratch, block, error)
                                   : PutFloat(c, cell, block, error);
       case ColumnType::kString:
-        return block.PutKey(c, TextKey(column, cell));
+        return block.PutKey(c, converters_[c].OfText(cell));
       case ColumnType::kId:
-        return PutId(c, cell, block, error);
+        return PutId(c, Trimmed(cell), block, error);
       case ColumnType::kIds:
       case ColumnType::kStrings:
         return PutList(c, cell, scratch, block, error);
@@ -129,20 +130,20 @@ class DelimitedDecoder : public LineDecoder {
   }
 
   // Sets the key of an id; returns false and an error if the cell holds none.
-  static bool ParseId(const ColumnSpec& column, std::string_view cell, Key& key,
-                      std::string& error) {
+  bool ParseId(size_t c, std::string_view cell, Key& key, std::string& error) const {
     cell = Trimmed(cell);
     if (!ParseU64(cell, key)) {
+      const ColumnSpec& column = layout().columns()[c];
       error = CellError(column.name, Quoted(cell), kIdExpected) + IdAdvice(column, cell);
       return false;
     }
-    key = IdKey(column, key);
+    key = converters_[c].OfId(key);
     return true;
   }
 
   // Sets the number of a cell, or of a part of it; returns false and an error if there is none.
-  bool ParseNumber(const ColumnSpec& column, std::string_view cell, float& value,
-                   std::string& error) const {
+  bool ParseNumber(size_t c, std::string_view cell, float& value, std::string& error) const {
+    const ColumnSpec& column = layout().columns()[c];
     cell = Trimmed(cell);
     value = column.fill;
     if (cell.empty() && column.role == ColumnRole::kFeature) return true;  // Not transformed.
@@ -150,17 +151,20 @@ class DelimitedDecoder : public LineDecoder {
       value = column.role == ColumnRole::kLabel ? kNoLabel : 1.0f;
       return true;
     }
-    if (!ParseFloat(cell, value)) {
-      error = CellError(column.name, Quoted(cell), "a finite number");
-      return false;
-    }
-    if (!column.transform.empty()) value = logs_(value);
+    if (!ParseFloat(cell, value)) return WrongCell(column, cell, "a finite number", error);
+    value = converters_[c].Number(value);
     return true;
+  }
+
+  static bool WrongCell(const ColumnSpec& column, std::string_view cell, std::string_view expected,
+                        std::string& error) {
+    error = CellError(column.name, Quoted(cell), expected);
+    return false;
   }
 
   bool PutFloat(size_t c, std::string_view cell, Block& block, std::string& error) const {
     float value = 0;
-    if (!ParseNumber(layout().columns()[c], cell, value, error)) return false;
+    if (!ParseNumber(c, cell, value, error)) return false;
     block.PutFloat(c, value);
     return true;
   }
@@ -172,28 +176,45 @@ class DelimitedDecoder : public LineDecoder {
     scratch.weights.assign(cell.empty() ? column.length : 0, column.fill);
     for (bool more = !cell.empty(); more;) {
       float& value = scratch.weights.emplace_back();
-      if (!ParseNumber(column, TakeItem(column, cell, more), value, error)) return false;
+      if (!ParseNumber(c, TakeItem(column, cell, more), value, error)) return false;
     }
     if (block.PutFloatsAt(block.OpenRecord(), c, scratch.weights)) return true;
     return WrongLength(column, scratch.weights.size(), error);
   }
 
   bool PutId(size_t c, std::string_view cell, Block& block, std::string& error) const {
-    const ColumnSpec& column = layout().columns()[c];
-    if (column.transform == "bucket") return PutBucket(c, Trimmed(cell), block, error);
     Key key = 0;
-    return ParseId(column, cell, key, error) && block.PutKey(c, key);
+    const CellConverter::Kind kind = converters_[c].kind();
+    const bool parsed = kind == CellConverter::Kind::kId ? ParseId(c, cell, key, error)
+                                                         : ParseKeyOf(kind, c, cell, key, error);
+    return parsed && block.PutKey(c, key);
   }
 
-  bool PutBucket(size_t c, std::string_view cell, Block& block, std::string& error) const {
+  // The key of a number or a time; empty buckets and bins have one.
+  bool ParseKeyOf(CellConverter::Kind kind, size_t c, std::string_view cell, Key& key,
+                  std::string& error) const {
     const ColumnSpec& column = layout().columns()[c];
-    if (cell.empty()) return block.PutKey(c, BucketKey(column, std::nullopt));
-    int64_t value = 0;
-    if (!ParseI64(cell, value)) {
-      error = CellError(column.name, Quoted(cell), "an integer of at most 64 bits");
-      return false;
+    const CellConverter& converter = converters_[c];
+    int64_t integer = 0;
+    float number = 0;
+    switch (kind) {
+      case CellConverter::Kind::kTime:
+        if (!ParseTime(cell, integer)) return WrongCell(column, cell, kTimeExpected, error);
+        key = converter.OfTime(integer);
+        return true;
+      case CellConverter::Kind::kBin:
+        if (!cell.empty() && !ParseFloat(cell, number)) {
+          return WrongCell(column, cell, "a finite number", error);
+        }
+        key = converter.OfBin(cell.empty() ? std::nullopt : std::optional(number));
+        return true;
+      default:
+        if (!cell.empty() && !ParseI64(cell, integer)) {
+          return WrongCell(column, cell, "an integer of at most 64 bits", error);
+        }
+        key = converter.OfBucket(cell.empty() ? std::nullopt : std::optional(integer));
+        return true;
     }
-    return block.PutKey(c, BucketKey(column, value));
   }
 
   bool PutList(size_t c, std::string_view cell, RowScratch& scratch, Block& block,
@@ -204,13 +225,32 @@ class DelimitedDecoder : public LineDecoder {
       const std::string_view item = TakeItem(column, cell, more);
       Key key = 0;
       if (column.type == ColumnType::kStrings) {
-        key = TextKey(column, item);
-      } else if (!ParseId(column, item, key, error)) {
+        key = converters_[c].OfText(item);
+      } else if (!ParseId(c, item, key, error)) {
         return false;
       }
       scratch.keys.push_back(key);
     }
-    return block.PutKeys(c, scratch.keys, {}) || WrongLength(column, scratch.keys.size(), error);
+    scratch.weights.clear();
+    if (column.weighted && !ParseWeights(c, scratch, error)) return false;
+    return block.PutKeys(c, scratch.keys, scratch.weights) ||
+           WrongLength(column, scratch.keys.size(), error);
+  }
+
+  // Fills scratch.weights with as many numbers as there are keys.
+  bool ParseWeights(size_t c, RowScratch& scratch, std::string& error) const {
+    const ColumnSpec& column = layout().columns()[c];
+    std::string_view cell = scratch.cells[options_.weights_of_column[c]];
+    for (bool more = !cell.empty(); more;) {
+      const std::string_view item = Trimmed(TakeItem(column, cell, more));
+      float& weight = scratch.weights.emplace_back();
+      if (ParseFloat(item, weight)) continue;
+      error = CellError(column.weights, Quoted(item), "a finite number");
+      return false;
+    }
+    if (scratch.weights.size() == scratch.keys.size()) return true;
+    error = WeightsError(column, scratch.weights.size(), scratch.keys.size());
+    return false;
   }
 
   // Takes the text up to the next separator from `cell`; `more` tells whether there was one.
@@ -231,6 +271,7 @@ class DelimitedDecoder : public LineDecoder {
   const DelimitedOptions options_;
   const Crossings crossings_;
   const SignedLogs logs_;
+  const std::vector<CellConverter> converters_;  // By column.
 };
 
 }  // namespace

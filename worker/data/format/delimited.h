@@ -14,7 +14,9 @@ struct DelimitedOptions {
   char delimiter = ',';
   size_t cells = 0;                      // In every line.
   std::vector<size_t> cell_of_column{};  // The cell of columns[i]; kNoCell: it has none.
-  bool labels_optional = false;          // A label or weight may have no cell, or an empty one.
+  // The cell with the weights of columns[i]; kNoCell: it has none. Empty: no column has weights.
+  std::vector<size_t> weights_of_column{};
+  bool labels_optional = false;  // A label or weight may have no cell, or an empty one.
 };
 inline constexpr size_t kNoCell = ~size_t{0};
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/base/check.h"
+#include "worker/data/format/cell_values.h"
 #include "worker/data/format/number.h"
 
 namespace dt::worker {
@@ -45,7 +46,8 @@ class LibsvmDecoder : public LineDecoder {
       : LineDecoder(RowLayout(std::move(columns))),
         options_(options),
         label_(ColumnWhere(layout().columns(), false)),
-        ids_(ColumnWhere(layout().columns(), true)) {}
+        ids_(ColumnWhere(layout().columns(), true)),
+        hash_(ids_spec().hash) {}
 
   size_t line_bytes() const override { return 2 + 6 * std::max(1u, ids_spec().length); }
 
@@ -68,7 +70,7 @@ class LibsvmDecoder : public LineDecoder {
       float value = 1;
       if (!ParsePair(word, key, value)) return BadPair(word, error);
       weighted |= value != 1;
-      scratch.keys.push_back(key);
+      scratch.keys.push_back(HashedKey(key, hash_));
       scratch.weights.push_back(value);
     }
     const bool too_wide = weighted && !ids_spec().weighted;
@@ -130,6 +132,7 @@ class LibsvmDecoder : public LineDecoder {
   const LibsvmOptions options_;
   const size_t label_;
   const size_t ids_;
+  const uint64_t hash_;  // See ColumnSpec.
 };
 
 }  // namespace

@@ -19,8 +19,10 @@ class BatchRows {
   static constexpr size_t kNoColumn = ~size_t{0};
 
   // column_of[c]: where column c of the layout is in a batch; kNoColumn: nowhere, as for crossed
-  // columns, and for labels and weights where they may be absent. The layout outlives this.
-  BatchRows(const RowLayout& layout, std::vector<size_t> column_of, bool labels_optional);
+  // columns, and for labels and weights where they may be absent. weights_of[c]: where the weights
+  // of a list are; empty if no column has some. The layout outlives this.
+  BatchRows(const RowLayout& layout, std::vector<size_t> column_of, bool labels_optional,
+            std::vector<size_t> weights_of = {});
 
   // Adds the rows of a batch to `out`. REQUIRES: the types of its columns fit (TypeMismatch).
   void Append(const ArrowBatch& batch, BlockResult& out) const;
@@ -30,9 +32,13 @@ class BatchRows {
 
   const RowLayout& layout_;
   const std::vector<size_t> column_of_;
+  const std::vector<size_t> weights_of_;
   const bool labels_optional_;
   const Crossings crossings_;
   const SignedLogs logs_;
+  const std::vector<CellConverter> converters_;  // By column of the layout.
+  const ColumnSpec weight_;                      // What the weights of lists are read as.
+  const CellConverter weight_converter_;
   bool has_lists_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,6 +27,7 @@ struct Half {
 
 bool IsInteger(ArrowType type) { return type >= ArrowType::kBool && type <= ArrowType::kU64; }
 bool IsNumber(ArrowType type) { return type <= ArrowType::kF64; }
+bool IsTime(ArrowType type) { return type >= ArrowType::kDays && type <= ArrowType::kTimeNs; }
 bool IsText(ArrowType type) { return type == ArrowType::kText || type == ArrowType::kLargeText; }
 
 bool BitAt(const uint8_t* bits, uint64_t at) { return (bits[at / 8] >> (at % 8) & 1) != 0; }
@@ -49,8 +51,14 @@ bool VisitNumbers(const ArrowColumn& from, const Visit& visit) {
     case ArrowType::kI16:
       return as(static_cast<const int16_t*>(from.values));
     case ArrowType::kI32:
+    case ArrowType::kDays:
       return as(static_cast<const int32_t*>(from.values));
     case ArrowType::kI64:
+    case ArrowType::kDateMs:
+    case ArrowType::kTimeS:
+    case ArrowType::kTimeMs:
+    case ArrowType::kTimeUs:
+    case ArrowType::kTimeNs:
       return as(static_cast<const int64_t*>(from.values));
     case ArrowType::kU8:
       return as(static_cast<const uint8_t*>(from.values));
@@ -87,8 +95,48 @@ void Resize(const ColumnSpec& column, size_t count, Values& out) {
   out.all_good = true;
 }
 
-bool IsTextColumn(const ColumnSpec& column) {
-  return column.type == ColumnType::kString || column.type == ColumnType::kStrings;
+void MarkBad(size_t i, Values& out) {
+  out.states[i] = ValueState::kBad;
+  out.all_good = false;
+}
+
+// The seconds of a time in its own unit; a number without a unit is in seconds.
+int64_t SecondsOf(ArrowType type, int64_t time) {
+  int64_t units = 1;  // In a second.
+  switch (type) {
+    case ArrowType::kDays:
+      return time * 86400;
+    case ArrowType::kDateMs:
+    case ArrowType::kTimeMs:
+      units = 1000;
+      break;
+    case ArrowType::kTimeUs:
+      units = 1000000;
+      break;
+    case ArrowType::kTimeNs:
+      units = 1000000000;
+      break;
+    default:
+      break;
+  }
+  return time / units - (time % units < 0 ? 1 : 0);
+}
+
+// What a column takes besides lists, for messages.
+std::string_view TypesOf(const ColumnSpec& column) {
+  if (column.type == ColumnType::kString || column.type == ColumnType::kStrings) {
+    return "texts or integers";
+  }
+  if (column.is_time_part()) return "times, texts or integers";
+  return column.is_keys() && !column.is_binned() ? "integers" : "numbers";
+}
+
+bool Fits(const ColumnSpec& column, ArrowType type) {
+  if (column.type == ColumnType::kString || column.type == ColumnType::kStrings) {
+    return IsText(type) || IsInteger(type);
+  }
+  if (column.is_time_part()) return IsTime(type) || IsText(type) || IsInteger(type);
+  return column.is_keys() && !column.is_binned() ? IsInteger(type) : IsNumber(type);
 }
 
 }  // namespace
@@ -104,15 +152,16 @@ bool TakesLists(const ColumnSpec& column) {
 
 std::string TypeMismatch(const ColumnSpec& column, const ArrowField& field) {
   const bool takes_lists = TakesLists(column);
-  const bool fits = IsTextColumn(column) ? IsText(field.type) || IsInteger(field.type)
-                    : column.is_keys()   ? IsInteger(field.type)
-                                         : IsNumber(field.type);
+  const bool fits = Fits(column, field.type);
   if (fits && (takes_lists || !field.is_list) && (!column.is_vector() || field.is_list)) return "";
-  const std::string_view expected = IsTextColumn(column) ? "texts or integers"
-                                    : column.is_keys()   ? "integers"
-                                                         : "numbers";
   return fmt::format("type {} found, {}{} for type {} of data.columns expected", field.type_text,
-                     takes_lists ? "lists of " : "", expected, NameOf(column.type));
+                     takes_lists ? "lists of " : "", TypesOf(column), NameOf(column.type));
+}
+
+std::string WeightsMismatch(const ColumnSpec& column, const ArrowField& field) {
+  if (IsNumber(field.type)) return "";
+  return fmt::format("type {} found, lists of numbers expected, the weights of column \"{}\"",
+                     field.type_text, column.name);
 }
 
 void ColumnValues::Load(uint64_t begin, size_t count, Values& out) {
@@ -126,12 +175,21 @@ void ColumnValues::Load(uint64_t begin, size_t count, Values& out) {
 
 void ColumnValues::LoadPlain(const ArrowColumn& from, uint64_t begin, size_t count,
                              Values& out) const {
-  if (!column_.is_keys()) {
-    LoadFloats(from, begin, count, out);
-  } else if (IsTextColumn(column_)) {
-    LoadTexts(from, begin, count, out);
-  } else {
-    LoadIds(from, begin, count, out);
+  switch (converter_.kind()) {
+    case CellConverter::Kind::kNumber:
+      LoadFloats(from, begin, count, out);
+      break;
+    case CellConverter::Kind::kText:
+      LoadTexts(from, begin, count, out);
+      break;
+    case CellConverter::Kind::kBin:
+      LoadBins(from, begin, count, out);
+      break;
+    case CellConverter::Kind::kTime:
+      LoadTimes(from, begin, count, out);
+      break;
+    default:
+      LoadIds(from, begin, count, out);
   }
   if (from.valid == nullptr) return;
   for (size_t i = 0; i < count; ++i) {
@@ -141,24 +199,62 @@ void ColumnValues::LoadPlain(const ArrowColumn& from, uint64_t begin, size_t cou
   }
 }
 
-void ColumnValues::LoadFloats(const ArrowColumn& from, uint64_t begin, size_t count,
-                              Values& out) const {
+void ColumnValues::ReadFloats(const ArrowColumn& from, uint64_t begin, size_t count, Values& out) {
   VisitNumbers(from, [&](const auto& at) {
     for (size_t i = 0; i < count; ++i) out.floats[i] = static_cast<float>(at(begin + i));
   });
   const float most = std::numeric_limits<float>::max();
   for (size_t i = 0; i < count; ++i) {
-    if (std::abs(out.floats[i]) <= most) continue;
-    out.states[i] = ValueState::kBad;
-    out.all_good = false;
+    if (!(std::abs(out.floats[i]) <= most)) MarkBad(i, out);
   }
-  if (column_.transform.empty()) return;
-  for (float& value : out.floats) value = logs_(value);
+}
+
+void ColumnValues::LoadFloats(const ArrowColumn& from, uint64_t begin, size_t count,
+                              Values& out) const {
+  ReadFloats(from, begin, count, out);
+  if (!converter_.changes_numbers()) return;
+  for (float& value : out.floats) value = converter_.Number(value);
+}
+
+void ColumnValues::LoadBins(const ArrowColumn& from, uint64_t begin, size_t count,
+                            Values& out) const {
+  out.floats.resize(count);
+  ReadFloats(from, begin, count, out);
+  for (size_t i = 0; i < count; ++i) out.keys[i] = converter_.OfBin(out.floats[i]);
+}
+
+void ColumnValues::LoadTimes(const ArrowColumn& from, uint64_t begin, size_t count,
+                             Values& out) const {
+  const auto put = [&](size_t i, bool is_time, int64_t seconds) {
+    if (is_time) {
+      out.keys[i] = converter_.OfTime(seconds);
+    } else {
+      MarkBad(i, out);
+    }
+  };
+  if (IsText(from.type)) {
+    for (size_t i = 0; i < count; ++i) {
+      int64_t seconds = 0;
+      const bool parsed = ParseTime(Trimmed(TextAt(from, begin + i)), seconds);
+      put(i, parsed, seconds);
+    }
+    return;
+  }
+  VisitNumbers(from, [&](const auto& at) {
+    using T = std::decay_t<decltype(at(0))>;
+    if constexpr (std::is_integral_v<T>) {
+      for (size_t i = 0; i < count; ++i) {
+        const T time = at(begin + i);
+        const int64_t seconds = SecondsOf(from.type, static_cast<int64_t>(time));
+        put(i, std::in_range<int64_t>(time) && worker::IsTime(seconds), seconds);
+      }
+    }
+  });
 }
 
 void ColumnValues::LoadIds(const ArrowColumn& from, uint64_t begin, size_t count,
                            Values& out) const {
-  const bool buckets = column_.transform == "bucket";
+  const bool buckets = converter_.kind() == CellConverter::Kind::kBucket;
   VisitNumbers(from, [&](const auto& at) {
     using T = std::decay_t<decltype(at(0))>;
     if constexpr (std::is_integral_v<T>) {
@@ -167,22 +263,20 @@ void ColumnValues::LoadIds(const ArrowColumn& from, uint64_t begin, size_t count
         out.keys[i] = static_cast<Key>(value);
         const bool bad = buckets ? std::cmp_greater(value, std::numeric_limits<int64_t>::max())
                                  : std::cmp_less(value, 0);
-        if (!bad) continue;
-        out.states[i] = ValueState::kBad;
-        out.all_good = false;
+        if (bad) MarkBad(i, out);
       }
     }
   });
-  if (column_.transform.empty()) return;
+  if (!buckets && converter_.keeps_ids()) return;
   for (Key& key : out.keys) {
-    key = buckets ? BucketKey(column_, static_cast<int64_t>(key)) : IdKey(column_, key);
+    key = buckets ? converter_.OfBucket(static_cast<int64_t>(key)) : converter_.OfId(key);
   }
 }
 
 void ColumnValues::LoadTexts(const ArrowColumn& from, uint64_t begin, size_t count,
                              Values& out) const {
   if (IsText(from.type)) {
-    for (size_t i = 0; i < count; ++i) out.keys[i] = TextKey(column_, TextAt(from, begin + i));
+    for (size_t i = 0; i < count; ++i) out.keys[i] = converter_.OfText(TextAt(from, begin + i));
     return;
   }
   VisitNumbers(from, [&](const auto& at) {
@@ -190,7 +284,7 @@ void ColumnValues::LoadTexts(const ArrowColumn& from, uint64_t begin, size_t cou
     if constexpr (std::is_integral_v<T>) {
       for (size_t i = 0; i < count; ++i) {
         const fmt::format_int text(at(begin + i));
-        out.keys[i] = TextKey(column_, {text.data(), text.size()});
+        out.keys[i] = converter_.OfText({text.data(), text.size()});
       }
     }
   });

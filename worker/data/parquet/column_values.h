@@ -33,12 +33,15 @@ bool TakesLists(const ColumnSpec& column);
 // nothing.
 std::string TypeMismatch(const ColumnSpec& column, const ArrowField& field);
 
+// The same for the column with the weights of a list.
+std::string WeightsMismatch(const ColumnSpec& column, const ArrowField& field);
+
 // Converts the values of one column of a batch that are no lists. One thread at a time.
 class ColumnValues {
  public:
   // REQUIRES: TypeMismatch has found nothing. All three outlive this.
-  ColumnValues(const ColumnSpec& column, const ArrowColumn& from, const SignedLogs& logs)
-      : column_(column), from_(from), logs_(logs) {}
+  ColumnValues(const ColumnSpec& column, const CellConverter& converter, const ArrowColumn& from)
+      : column_(column), converter_(converter), from_(from) {}
 
   // Converts values [begin, begin + count). Nulls are keys and floats of 0, bad values anything.
   void Load(uint64_t begin, size_t count, Values& out);
@@ -47,15 +50,18 @@ class ColumnValues {
 
  private:
   void LoadPlain(const ArrowColumn& from, uint64_t begin, size_t count, Values& out) const;
+  static void ReadFloats(const ArrowColumn& from, uint64_t begin, size_t count, Values& out);
   void LoadFloats(const ArrowColumn& from, uint64_t begin, size_t count, Values& out) const;
+  void LoadBins(const ArrowColumn& from, uint64_t begin, size_t count, Values& out) const;
+  void LoadTimes(const ArrowColumn& from, uint64_t begin, size_t count, Values& out) const;
   void LoadIds(const ArrowColumn& from, uint64_t begin, size_t count, Values& out) const;
   void LoadTexts(const ArrowColumn& from, uint64_t begin, size_t count, Values& out) const;
   void LoadFromDictionary(uint64_t begin, size_t count, Values& out);
   uint64_t PositionAt(uint64_t i) const;
 
   const ColumnSpec& column_;
+  const CellConverter& converter_;
   const ArrowColumn& from_;
-  const SignedLogs& logs_;
   // The whole dictionary, once values of it have been loaded.
   Values dictionary_;
   bool has_dictionary_ = false;

@@ -17,13 +17,19 @@ struct PartToken {
   uint64_t part = 0;
 };
 
+// Where the values of columns, and the weights of lists, are in a batch; see BatchRows.
+struct FieldPlaces {
+  std::vector<size_t> column_of, weights_of;
+};
+
 class ParquetDecoder : public BlockDecoder {
  public:
   ParquetDecoder(std::unique_ptr<ParquetFile> file, std::vector<ColumnSpec> columns,
-                 std::vector<size_t> column_of, bool labels_optional)
+                 FieldPlaces fields, bool labels_optional)
       : BlockDecoder(RowLayout(std::move(columns))),
         file_(std::move(file)),
-        rows_(layout(), std::move(column_of), labels_optional) {}
+        rows_(layout(), std::move(fields.column_of), labels_optional,
+              std::move(fields.weights_of)) {}
 
   const ParquetFile& file() const { return *file_; }
 
@@ -108,7 +114,7 @@ class ParquetReader : public InputReader {
  private:
   Status Open();
   GroupRange GroupsOf(const ParquetFile& file) const;
-  Status FindColumns(ParquetFile& file, std::vector<size_t>& column_of) const;
+  Status FindColumns(ParquetFile& file, FieldPlaces& out) const;
   bool MayBeAbsent(const ColumnSpec& column) const {
     return request_.labels_optional && column.role != ColumnRole::kFeature;
   }
@@ -131,12 +137,12 @@ Status ParquetReader::Open() {
   }
   if (file_->size() == 0) return OkStatus();
   DT_TRY(std::unique_ptr<ParquetFile> file, ParquetFile::Open(file_, name_));
-  std::vector<size_t> column_of;
-  DT_TRY_STATUS(FindColumns(*file, column_of));
+  FieldPlaces fields;
+  DT_TRY_STATUS(FindColumns(*file, fields));
   const GroupRange groups = GroupsOf(*file);
   for (uint32_t g = 0; g < groups.count; ++g) rows_ += file->rows_of(groups.first + g);
-  decoder_ = std::make_shared<ParquetDecoder>(std::move(file), request_.columns,
-                                              std::move(column_of), request_.labels_optional);
+  decoder_ = std::make_shared<ParquetDecoder>(std::move(file), request_.columns, std::move(fields),
+                                              request_.labels_optional);
   runs_ = std::make_unique<RowRuns>(decoder_->file(), decoder_->layout().record_bytes(), groups);
   return OkStatus();
 }
@@ -156,29 +162,55 @@ GroupRange ParquetReader::GroupsOf(const ParquetFile& file) const {
   return groups;
 }
 
-Status ParquetReader::FindColumns(ParquetFile& file, std::vector<size_t>& column_of) const {
-  std::vector<std::string> names;
-  for (const ArrowField& field : file.fields()) names.emplace_back(field.name);
-  std::vector<uint32_t> selected;
-  for (const ColumnSpec& column : request_.columns) {
-    const auto at = std::ranges::find(names, column.name);
-    if (column.is_crossed() || (at == names.end() && MayBeAbsent(column))) {
-      column_of.push_back(BatchRows::kNoColumn);
-      continue;
-    }
-    if (at == names.end()) {
-      return Malformed("{}: column \"{}\": no such column found, all of data.columns expected{}",
-                       name_, column.name, DidYouMean(column.name, names));
-    }
-    const auto field = static_cast<size_t>(at - names.begin());
-    const std::string mismatch = TypeMismatch(column, file.fields()[field]);
-    if (!mismatch.empty()) {
-      return Malformed("{}: column \"{}\": {}", name_, column.name, mismatch);
-    }
-    column_of.push_back(selected.size());
-    selected.push_back(static_cast<uint32_t>(field));
+// The fields of a file that are read, each once.
+class FieldSelection {
+ public:
+  FieldSelection(const ParquetFile& file, const std::string& file_name)
+      : file_(file), file_name_(file_name) {
+    for (const ArrowField& field : file.fields()) names_.emplace_back(field.name);
   }
-  file.Select(std::move(selected));
+
+  bool Has(const std::string& name) const { return std::ranges::count(names_, name) > 0; }
+  // Sets the place of a field in batches. `mismatch` says what is wrong with a field, or "".
+  template <class Mismatch>
+  Status Add(const std::string& name, const Mismatch& mismatch, size_t& place) {
+    const auto at = std::ranges::find(names_, name);
+    if (at == names_.end()) {
+      return Malformed("{}: column \"{}\": no such column found, all of data.columns expected{}",
+                       file_name_, name, DidYouMean(name, names_));
+    }
+    const auto field = static_cast<uint32_t>(at - names_.begin());
+    const std::string wrong = mismatch(file_.fields()[field]);
+    if (!wrong.empty()) return Malformed("{}: column \"{}\": {}", file_name_, name, wrong);
+    const auto known = std::ranges::find(fields_, field);
+    place = static_cast<size_t>(known - fields_.begin());
+    if (known == fields_.end()) fields_.push_back(field);
+    return OkStatus();
+  }
+  std::vector<uint32_t> Take() { return std::move(fields_); }
+
+ private:
+  const ParquetFile& file_;
+  const std::string& file_name_;
+  std::vector<std::string> names_;
+  std::vector<uint32_t> fields_;
+};
+
+Status ParquetReader::FindColumns(ParquetFile& file, FieldPlaces& out) const {
+  FieldSelection selection(file, name_);
+  for (const ColumnSpec& column : request_.columns) {
+    size_t& place = out.column_of.emplace_back(BatchRows::kNoColumn);
+    size_t& weights = out.weights_of.emplace_back(BatchRows::kNoColumn);
+    const std::string& name = column.name_in_file();
+    if (column.is_crossed() || (!selection.Has(name) && MayBeAbsent(column))) continue;
+    DT_TRY_STATUS(selection.Add(
+        name, [&](const ArrowField& field) { return TypeMismatch(column, field); }, place));
+    if (!column.weighted) continue;
+    DT_TRY_STATUS(selection.Add(
+        column.weights, [&](const ArrowField& field) { return WeightsMismatch(column, field); },
+        weights));
+  }
+  file.Select(selection.Take());
   return OkStatus();
 }
 

@@ -83,6 +83,13 @@ const KeyCase kCases[] = {
     {"data.columns.list.weighted", "data.columns.list.weighted=true"},
     {"data.columns.price.transform", "data.columns.price.transform=log"},
     {"data.columns.crossed.of", "data.columns.crossed.of=[other, item]"},
+    {"data.columns.price.from", "data.columns.price.from=cost"},
+    {"data.columns.list.weights", "data.columns.list.weights=b", {"data.columns.list.weights=a"}},
+    {"data.columns.other.hash", "data.columns.other.hash=9"},
+    {"data.columns.price.clip", "data.columns.price.clip=[0, 1]"},
+    {"data.columns.price.standardise", "data.columns.price.standardise=true"},
+    {"data.columns.other.edges", "data.columns.other.edges=[1]"},
+    {"data.columns.other.quantiles", "data.columns.other.quantiles=5"},
     {"model.tables.t.dim", "model.tables.t.dim=8"},
     {"model.tables.t.init", "model.tables.t.init={uniform: 0.5}"},
     {"model.tables.t.l2", "model.tables.t.l2=0.5"},
@@ -187,7 +194,7 @@ const KeyCase kCases[] = {
     {"parallel.place.0.table", "parallel.place.0.table=\"?\"", kPlaceTable},
     {"parallel.place.0.weights", "parallel.place.0.weights=wide", kPlaceWeights},
     {"parallel.profile", "parallel.profile=p.json"},
-    {"parallel.data_stats", "parallel.data_stats=s.json"},
+    {"data.stats", "data.stats=s.json"},
     {"parallel.overlap", "parallel.overlap=false"},
     {"cluster.servers", "cluster.servers=3"},
     {"cluster.workers", "cluster.workers=3"},
@@ -226,7 +233,8 @@ const KeyCase kCases[] = {
 };
 
 JobConfig With(std::span<const std::string_view> flags, std::string_view flag = "") {
-  LoadOptions options{.overrides = {flags.begin(), flags.end()}, .auto_slices = 2};
+  LoadOptions options{
+      .overrides = {flags.begin(), flags.end()}, .auto_slices = 2, .constants = false};
   if (!flag.empty()) options.overrides.emplace_back(flag);
   return Loaded(kJob, options);
 }

@@ -124,9 +124,9 @@ constexpr Mistake kMistakes[] = {
     {"ColumnTwice", "{name: price, fill: 0}\n", "{name: price}\n    - {name: price}\n",
      "12: data.columns.price.name: \"price\" is written twice, expected a name of its own"},
     {"ColumnThatIsNoMap", "{name: price, fill: 0}", "price",
-     "11: data.columns.3: found \"price\", expected a map with name, type, role, separator, "
-     "length, "
-     "max_len, fill, weighted, transform, of"},
+     "11: data.columns.3: found \"price\", expected a map with name, from, type, role, "
+     "separator, length, max_len, fill, weighted, weights, hash, clip, standardise, edges, "
+     "quantiles, transform, of"},
     {"LogOfText", "{name: item, type: string}", "{name: item, type: string, transform: log}",
      "9: data.columns.item.transform: found \"log\", which is for type float only"},
     {"CrossedText", "{name: item, type: string}", "{name: item, type: string, transform: crossed}",
@@ -171,6 +171,55 @@ constexpr Mistake kMistakes[] = {
      "- {name: price, fill: 0}\n    - {name: x, type: ids, length: 2, transform: sampled_unigram, "
      "of: history}",
      "12: data.columns.x.of: \"history\" holds lists, expected columns of type id or string"},
+    {"HourOfText", "{name: item, type: string}", "{name: item, type: string, transform: hour}",
+     "9: data.columns.item.transform: found \"hour\", which is for type id only"},
+    {"WeightsOfOne", "{name: price, fill: 0}", "{name: price, weights: w}",
+     "11: data.columns.price.weights: is for ids and strings only"},
+    {"WeightsTwice", "max_len: 50", "weights: w, weighted: true",
+     "10: data.columns.history.weights: found beside weighted, which is for libsvm and libffm"},
+    {"HashOfNumbers", "{name: price, fill: 0}", "{name: price, hash: 9}",
+     "11: data.columns.price.hash: is for keys in files only"},
+    {"HashToNothing", "type: string}", "type: string, hash: 0}",
+     "9: data.columns.item.hash: found \"0\", expected a whole number (1 or more)"},
+    {"ClipOfKeys", "type: string}", "type: string, clip: [0, 1]}",
+     "9: data.columns.item.clip: is for features of type float in files only"},
+    {"ClipOfOne", "{name: price, fill: 0}", "{name: price, clip: [1]}",
+     "11: data.columns.price.clip: expected two numbers, the least and the greatest, such as "
+     "[0, 100]"},
+    {"ClipUpsideDown", "{name: price, fill: 0}", "{name: price, clip: [9, 1]}",
+     "11: data.columns.price.clip: expected two numbers, the least and the greatest, such as "
+     "[0, 100]"},
+    {"ClipOfWords", "{name: price, fill: 0}", "{name: price, clip: [low, 1]}",
+     "11: data.columns.price.clip: found a list, expected a list of numbers"},
+    {"StandardLabel", "{name: click, role: label}", "{name: click, role: label, standardise: true}",
+     "8: data.columns.click.standardise: is for features of type float in files only"},
+    {"EdgesOfText", "type: string}", "type: string, edges: [1]}",
+     "9: data.columns.item.edges: is for type id without a transform only"},
+    {"EdgesOfBuckets", "{name: price, fill: 0}",
+     "{name: price, type: id, transform: bucket, edges: [1]}",
+     "11: data.columns.price.edges: is for type id without a transform only"},
+    {"EdgesThatFall", "{name: price, fill: 0}", "{name: price, type: id, edges: [1, 3, 2]}",
+     "11: data.columns.price.edges: expected 1 to 1000 numbers that ascend, such as [0, 10, 100]"},
+    {"NoEdge", "{name: price, fill: 0}", "{name: price, type: id, edges: []}",
+     "11: data.columns.price.edges: expected 1 to 1000 numbers that ascend, such as [0, 10, 100]"},
+    {"EdgesTwice", "{name: price, fill: 0}", "{name: price, type: id, edges: [1], quantiles: 4}",
+     "11: data.columns.price.quantiles: found beside edges, expected one of them"},
+    {"OneQuantile", "{name: price, fill: 0}", "{name: price, type: id, quantiles: 1}",
+     "11: data.columns.price.quantiles: found \"1\", expected a whole number (2 to 1000)"},
+    {"StandardWithoutStats", "{name: price, fill: 0}", "{name: price, standardise: true}",
+     "11: data.columns.price.standardise: needs data.stats, the file that this makes: dovetail "
+     "data "
+     "stats JOB.yaml --json > FILE"},
+    {"CrossedFrom", "- {name: price, fill: 0}",
+     "- {name: price, fill: 0}\n    - {name: x, type: id, transform: crossed, of: [item, item], "
+     "from: item}",
+     "12: data.columns.x.from: is for columns in files only"},
+    {"FromInLibffm",
+     "csv\n  train: [train.csv]\n  valid: [valid.csv]\n  columns:\n    - {name: click, role: "
+     "label}",
+     "libffm\n  train: [train.csv]\n  valid: [valid.csv]\n  columns:\n    - {name: click, role: "
+     "label, from: c}",
+     "8: data.columns.click.from: is for formats csv and parquet and pipe and kafka only"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Job, Mistakes, ::testing::ValuesIn(kMistakes),

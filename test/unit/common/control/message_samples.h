@@ -32,6 +32,12 @@ inline ColumnSpec ColumnSample() {
   column.weighted = true;
   column.transform = "log";
   column.of = {"a", ""};
+  column.from = "seen", column.weights = "seen_weights";
+  column.hash = ~0ull;
+  column.clip = {-1, 0.5f}, column.edges = {0.25f, 4, 9};
+  column.standardise = true;
+  column.mean = 7.5f, column.deviation = 0.125f;
+  column.quantiles = 10;
   return column;
 }
 

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -73,6 +74,35 @@ TEST(ModelJson, NodesReadWhatIsThere) {
   for (const Json& loss : model["losses"]) EXPECT_TRUE(there.contains(loss["output"]));
   EXPECT_THAT(OutputsOf(model), Not(Contains("loss.sampled_softmax.weight")));
   EXPECT_THAT(OutputsOf(model), Contains("loss.all:0")) << "the scores of in_batch_softmax";
+}
+
+std::string TakenFrom(const std::string& model, std::vector<ColumnSpec>& columns) {
+  const Status status = TakeConstants(model, "folder", columns);
+  return status.ok() ? "" : std::string(MessageOf(status));
+}
+
+TEST(TakeConstants, AreThoseThatTheModelWasTrainedWith) {
+  std::vector<ColumnSpec> columns(3);
+  columns[0].name = "price", columns[0].standardise = true;
+  columns[1].name = "band", columns[1].quantiles = 3;
+  columns[2].name = "plain", columns[2].edges = {7};
+  const std::string model =
+      R"({"columns": {"price": {"standardise": {"mean": 2.5, "deviation": 0.5}},
+                      "band": {"edges": [1, 2.25]}, "plain": {"edges": [9]}}})";
+  EXPECT_EQ(TakenFrom(model, columns), "");
+  EXPECT_EQ(columns[0].mean, 2.5f);
+  EXPECT_EQ(columns[0].deviation, 0.5f);
+  EXPECT_EQ(columns[1].edges, std::vector<float>({1, 2.25f}));
+  EXPECT_EQ(columns[2].edges, std::vector<float>({7})) << "they are the job's";
+  EXPECT_EQ(TakenFrom("{}", columns),
+            "folder: its model has no mean and deviation of column \"price\"");
+  columns[0].standardise = false;
+  for (const char* const edges : {"[]", "[2, 1]", "[\"x\"]", "[1e300]", "3"}) {
+    EXPECT_EQ(
+        TakenFrom(fmt::format(R"({{"columns": {{"band": {{"edges": {}}}}}}})", edges), columns),
+        "folder: its model has no edges of column \"band\"")
+        << edges;
+  }
 }
 
 }  // namespace

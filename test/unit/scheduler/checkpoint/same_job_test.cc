@@ -133,5 +133,22 @@ TEST_F(SameJobTest, AnotherFormatIsTold) {
       << ToText(status);
 }
 
+// What columns become matters to an evaluation, but for constants, which it takes from the
+// checkpoint.
+TEST_F(SameJobTest, ConstantsOfColumnsAreThoseOfTheCheckpoint) {
+  const std::string columns =
+      std::string(kSaved) + "data.columns.a.hash: 9\ndata.columns.a.constants: mean 2.5\n";
+  saved_.resume_text = columns;
+  saved_.resume_fingerprint = HashString(columns);
+  EXPECT_EQ(
+      Evaluated(std::string(kSaved) + "data.columns.a.hash: 9\ndata.columns.a.constants: mean 0\n"),
+      "");
+  EXPECT_EQ(Evaluated(std::string(kSaved) + "data.columns.a.hash: 8\n"),
+            "data.columns.a.hash: 9 there, 8 here");
+  EXPECT_EQ(
+      Resumed(std::string(kSaved) + "data.columns.a.hash: 9\ndata.columns.a.constants: mean 0\n"),
+      "data.columns.a.constants: mean 2.5 there, mean 0 here");
+}
+
 }  // namespace
 }  // namespace dt::scheduler

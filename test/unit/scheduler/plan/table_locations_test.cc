@@ -139,7 +139,7 @@ TEST(TableLocations, WhoseRowsNobodyKnowsStayOnServers) {
   EXPECT_THAT(unknown.report.table_why.at("t0"), HasSubstr("nobody says how many rows"));
 
   // The numbers of rows are known from the data, or from the job file.
-  request.data_stats = {{"C1", 50}, {"C2", 7}};
+  request.data_stats = {{"C1", {.distinct = 50}}, {"C2", {.distinct = 7}}};
   const Planned counted = PlannedOf(request);
   EXPECT_THAT(counted.on_worker(), ElementsAre("t0"));
   EXPECT_EQ(counted.graph.tables[0].expected_rows, 50u);

@@ -18,6 +18,12 @@ CacheMeta SomeMeta() {
   meta.columns[1].max_len = 50;
   meta.columns[1].fill = 0.5f;
   meta.columns[1].weighted = true;
+  meta.columns[1].from = "seen", meta.columns[1].weights = "shares";
+  meta.columns[1].hash = 1 << 20;
+  meta.columns[0].clip = {-1, 2.5f}, meta.columns[0].edges = {7};
+  meta.columns[0].standardise = true;
+  meta.columns[0].mean = 3, meta.columns[0].deviation = 0.25f;
+  meta.columns[0].quantiles = 9;
   meta.rows = 7;
   meta.heap_words = 9;
   meta.rows_skipped = 2;

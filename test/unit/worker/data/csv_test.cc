@@ -239,7 +239,8 @@ TEST(Csv, TransformsThatDoNotExistAreRefused) {
   bad.transform = "log";
   EXPECT_EQ(OpenError(dir, CsvConfig(dir, "a\n1\n", {bad})),
             "data.columns: column \"a\": transform \"log\" found; \"log\" for type float, "
-            "\"bucket\" or \"crossed\" for type id or \"named\" for keys expected");
+            "\"bucket\", \"crossed\" or a part of a time for type id or \"named\" for keys "
+            "expected");
 }
 
 TEST(Criteo, CountsAreScaledAndEmptyCellsCount) {

@@ -50,12 +50,10 @@ uint64_t RowsOf(InputReader& reader) {
 TEST(FileFormat, EveryFormatIsMadeAndKnowsItsColumns) {
   for (const DataFormatInfo& info : kDataFormats) {
     if (info.format == DataFormat::kBinary) continue;  // It is not decoded.
-    const auto format = MakeFileFormat({.format = info.format, .columns = Csv().columns});
-    if (info.columns == DataColumns::kOwn) {
-      EXPECT_EQ(format->columns(), OwnColumnsOf(info)) << info.name;
-    } else {
-      EXPECT_EQ(format->columns(), Csv().columns) << info.name;
-    }
+    const bool own = info.columns == DataColumns::kOwn;
+    const std::vector<ColumnSpec> columns = own ? OwnColumnsOf(info) : Csv().columns;
+    const auto format = MakeFileFormat({.format = info.format, .columns = columns});
+    EXPECT_EQ(format->columns(), columns) << info.name;
     EXPECT_TRUE(format->CheckColumns().ok()) << info.name;
     EXPECT_EQ(Opened(*format, Memory(""))->lines(), nullptr) << info.name;
   }

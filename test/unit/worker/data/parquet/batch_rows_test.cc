@@ -96,19 +96,20 @@ Rows RecordsOf(const BlockResult& result) {
           result.bad_lines};
 }
 
-// The rows of a batch with these columns; crossed columns have none.
+// The rows of a batch with these columns; crossed columns have none, and weights follow their list.
 template <class... Held>
 Rows FromArrow(const std::vector<ColumnSpec>& columns, const Held&... held) {
   const ArrowColumn batch[] = {held...};
   const RowLayout layout(columns);
-  std::vector<size_t> column_of;
+  std::vector<size_t> column_of, weights_of;
   size_t next = 0;
   for (const ColumnSpec& column : columns) {
     column_of.push_back(column.is_crossed() ? BatchRows::kNoColumn : next++);
+    weights_of.push_back(column.weighted ? next++ : BatchRows::kNoColumn);
   }
   BlockResult result;
   result.Clear(layout, 0);
-  const BatchRows rows(layout, column_of, false);
+  const BatchRows rows(layout, column_of, false, weights_of);
   rows.Append({.rows = batch[0].length, .columns = batch}, result);
   return RecordsOf(result);
 }
@@ -117,6 +118,7 @@ Rows FromCsv(const std::vector<ColumnSpec>& columns, std::string_view text) {
   DelimitedOptions options;
   for (const ColumnSpec& column : columns) {
     options.cell_of_column.push_back(column.is_crossed() ? kNoCell : options.cells++);
+    options.weights_of_column.push_back(column.weighted ? options.cells++ : kNoCell);
   }
   RowScratch scratch;
   BlockResult result;
@@ -306,6 +308,115 @@ TEST(BatchRows, ManyRowsAreTheSameAsInCsv) {
   EXPECT_EQ(FromArrow(columns, Numbers(ArrowType::kI32, numbers),
                       Lists(ends, Numbers(ArrowType::kI32, items))),
             expected);
+}
+
+TEST(BatchRows, ChangedNumbersAndHashedKeysAreTheSameAsInCsv) {
+  ColumnSpec x = Transformed("x", ColumnType::kFloat, "log");
+  x.clip = {-1, 90};
+  x.standardise = true, x.mean = 1.5f, x.deviation = 0.25f;
+  x.fill = 77;
+  ColumnSpec bin = Column("b", ColumnType::kId), id = Column("i", ColumnType::kId);
+  bin.edges = {0, 2.5f, 10};
+  bin.hash = 1000;
+  id.hash = 7;
+  ColumnSpec text = Transformed("s", ColumnType::kString, "named");
+  text.hash = 1 << 20;
+  ColumnSpec both = Transformed("both", ColumnType::kId, "crossed");
+  both.of = {"i", "s"};
+  both.hash = 50;
+  const std::vector<ColumnSpec> columns = {x, bin, both, id, text};
+  EXPECT_EQ(FromArrow(columns, Numbers<double>(ArrowType::kF64, {0, 500, -7, 8}).Valid("1110"),
+                      Numbers<float>(ArrowType::kF32, {2.5f, -3, NAN, 11}).Valid("1101"),
+                      Numbers<int64_t>(ArrowType::kI64, {1, 2, 3, 1ll << 60}),
+                      Texts({"a", "b", "", "d"})),
+            FromCsv(columns, "0,2.5,1,a\n500,-3,2,b\n-7,,3,\n,11,1152921504606846976,d\n"));
+  EXPECT_EQ(FromArrow({bin}, Numbers<int16_t>(ArrowType::kI16, {-3, 2, 3, 10})),
+            FromCsv({bin}, "-3\n2\n3\n10\n"));
+  EXPECT_EQ(FromArrow({bin}, Numbers<float>(ArrowType::kF32, {NAN})).error,
+            "column \"b\": nan found, a finite number expected");
+}
+
+TEST(BatchRows, TimesOfEveryTypeHaveTheSamePartsAsInCsv) {
+  const char* const csv = "1969-12-31T23:59:59Z\n2024-02-29 12:34:56.75\n";
+  const int64_t times[] = {-1, 1709210096};
+  const auto in_units = [&](ArrowType type, int64_t units, int64_t rest) {
+    return Numbers<int64_t>(type, {times[0] * units + rest, times[1] * units + rest});
+  };
+  for (const char* part : {"hour", "weekday", "day", "month"}) {
+    const std::vector<ColumnSpec> columns = {Transformed("t", ColumnType::kId, part)};
+    const Rows expected = FromCsv(columns, csv);
+    EXPECT_EQ(expected.error, "");
+    EXPECT_EQ(FromCsv(columns, "-1\n1709210096\n"), expected) << part;
+    EXPECT_EQ(FromArrow(columns, in_units(ArrowType::kI64, 1, 0)), expected) << part;
+    EXPECT_EQ(FromArrow(columns, in_units(ArrowType::kTimeS, 1, 0)), expected) << part;
+    EXPECT_EQ(FromArrow(columns, in_units(ArrowType::kTimeMs, 1000, 999)), expected) << part;
+    EXPECT_EQ(FromArrow(columns, in_units(ArrowType::kDateMs, 1000, 1)), expected) << part;
+    EXPECT_EQ(FromArrow(columns, in_units(ArrowType::kTimeUs, 1000000, 999999)), expected) << part;
+    EXPECT_EQ(FromArrow(columns, in_units(ArrowType::kTimeNs, 1000000000, 5)), expected) << part;
+    EXPECT_EQ(FromArrow(columns, Texts({"1969-12-31 23:59:59", "2024-02-29T12:34:56+00:00"})),
+              expected)
+        << part;
+    EXPECT_EQ(FromArrow(columns, Words({1, 0}, Texts({"1709210096", "-1"}))), expected) << part;
+    EXPECT_EQ(FromArrow(columns, Numbers<int32_t>(ArrowType::kDays, {-1, 19782})),
+              FromCsv(columns, "1969-12-31\n2024-02-29\n"))
+        << part;
+  }
+}
+
+TEST(BatchRows, WhatIsNoTimeIsQuoted) {
+  const std::vector<ColumnSpec> columns = {Transformed("t", ColumnType::kId, "hour")};
+  const std::string expected =
+      " found, a time of the years 0 to 9999, as seconds since 1970 or such as 2024-05-01 "
+      "12:34:56, "
+      "expected";
+  EXPECT_EQ(FromCsv(columns, "noon\n").error, "column \"t\": \"noon\"" + expected);
+  EXPECT_EQ(FromCsv(columns, "1714567890000\n").error,
+            "column \"t\": \"1714567890000\"" + expected);
+  EXPECT_EQ(FromCsv(columns, "\"\"\n").error, "column \"t\": an empty cell" + expected);
+  EXPECT_EQ(FromArrow(columns, Texts({"noon"})).error, "column \"t\": \"noon\"" + expected);
+  EXPECT_EQ(FromArrow(columns, Numbers<uint64_t>(ArrowType::kU64, {~uint64_t{0}})).error,
+            "column \"t\": 18446744073709551615" + expected);
+  EXPECT_EQ(FromArrow(columns, Numbers<int64_t>(ArrowType::kTimeMs, {int64_t{1} << 60})).error,
+            "column \"t\": 1152921504606846976" + expected);
+  EXPECT_EQ(FromArrow(columns, Numbers<int64_t>(ArrowType::kTimeS, {5}).Valid("0")).error,
+            "column \"t\": null" + expected);
+}
+
+TEST(BatchRows, WeightsOfListsAreTheSameAsInCsv) {
+  ColumnSpec tags = Ragged("tags", ColumnType::kStrings), pair = Ragged("pair", ColumnType::kIds);
+  tags.weights = "shares", tags.weighted = true;
+  tags.max_len = 2;
+  pair.weights = "halves", pair.weighted = true;
+  pair.length = 2;
+  const std::vector<ColumnSpec> columns = {tags, pair};
+  const HeldColumn pairs =
+      Lists({0, 2, 4, 6}, Numbers<int32_t>(ArrowType::kI32, {1, 2, 3, 4, 5, 6}));
+  const HeldColumn halves =
+      Lists({0, 2, 4, 6}, Numbers<float>(ArrowType::kF32, {1, 2, 3, 4, 5, 6}));
+  const HeldColumn texts = Lists({0, 3, 3, 4}, Texts({"a", "b", "c", "d"}));
+  EXPECT_EQ(
+      FromArrow(
+          columns, texts,
+          Lists({0, 3, 4, 5}, Numbers<double>(ArrowType::kF64, {0.5, 1, -2, 9, 4})).Valid("101"),
+          pairs, halves),
+      FromCsv(columns, "a|b|c,0.5|1|-2,1|2,1|2\n,,3|4,3|4\nd,4,5|6,5|6\n"));
+  const auto errors = [&](const HeldColumn& weights, const std::string& csv) {
+    const std::string error = FromArrow({tags}, texts, weights).error;
+    EXPECT_EQ(FromCsv({tags}, csv).error, error);
+    return error;
+  };
+  EXPECT_EQ(errors(Lists({0, 2, 2, 3}, Numbers<float>(ArrowType::kF32, {1, 2, 3})),
+                   "a|b|c,1|2\n,\nd,3\n"),
+            "column \"tags\": 2 weights for 3 items found, one for each item expected");
+  EXPECT_EQ(errors(Lists({0, 3, 4, 5}, Numbers<float>(ArrowType::kF32, {1, 2, 3, 4, 5})),
+                   "a|b|c,1|2|3\n,4\nd,5\n"),
+            "column \"tags\": 1 weights for 0 items found, one for each item expected");
+  EXPECT_EQ(FromArrow({tags}, texts,
+                      Lists({0, 3, 3, 4}, Numbers<float>(ArrowType::kF32, {1, INFINITY, 3, 4})))
+                .error,
+            "column \"shares\": inf found, a finite number expected");
+  EXPECT_EQ(FromCsv({tags}, "a|b,1|\n").error,
+            "column \"shares\": an empty cell found, a finite number expected");
 }
 
 }  // namespace

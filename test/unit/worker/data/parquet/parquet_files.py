@@ -3,6 +3,7 @@
 
     parquet_files.py FOLDER
 """
+import datetime
 import pathlib
 import random
 import sys
@@ -32,6 +33,9 @@ def rows():
             "pair": [draw.randrange(100), draw.randrange(100)],
             "place": None if i % 19 == 0 else [draw.randrange(64) / 8, None if i % 5 == 0 else 1.5, -0.25],
         })
+        out[-1]["scores"] = [k / 4 - 1 for k in range(len(out[-1]["tags"]))]
+        out[-1]["time"] = datetime.datetime(1965, 1, 1) + datetime.timedelta(milliseconds=i * 1_234_567_250)
+        out[-1]["date"] = out[-1]["time"].date()
     return out
 
 
@@ -39,12 +43,14 @@ TYPES = {
     "click": pa.int8(), "user": pa.uint64(), "small": pa.uint8(), "price": pa.float32(), "wide": pa.float64(),
     "count": pa.int32(), "city": pa.string(), "code": pa.int64(), "history": pa.list_(pa.uint64()),
     "tags": pa.list_(pa.string()), "pair": pa.list_(pa.int32(), 2), "place": pa.list_(pa.float32(), 3),
+    "scores": pa.list_(pa.float32()), "time": pa.timestamp("us"), "date": pa.date32(),
 }
 OTHER_TYPES = {
     "click": pa.float64(), "small": pa.int16(), "price": pa.float64(), "wide": pa.float32(), "count": pa.int64(),
     "city": pa.dictionary(pa.int16(), pa.string()), "code": pa.uint32(), "history": pa.large_list(pa.uint64()),
     "tags": pa.list_(pa.dictionary(pa.int32(), pa.string())), "pair": pa.fixed_shape_tensor(pa.uint16(), [2]),
-    "place": pa.list_(pa.float64()),
+    "place": pa.list_(pa.float64()), "scores": pa.list_(pa.float64()), "time": pa.timestamp("ms", tz="UTC"),
+    "date": pa.date64(),
 }
 
 

@@ -48,11 +48,20 @@ class Parquet : public testing::Test {
     history.max_len = 4;
     tags.name = "tags";
     tags.type = ColumnType::kStrings;
+    tags.weights = "scores";
+    tags.weighted = true;
     pair.name = "pair";
     pair.length = 2;
     ColumnSpec place = Column("place", ColumnType::kFloat);
     place.length = 3;
     place.fill = 7;
+    ColumnSpec hour = Column("hour", ColumnType::kId), day = Column("date", ColumnType::kId);
+    hour.from = "time";
+    hour.transform = "hour";
+    day.transform = "day";
+    ColumnSpec band = Column("band", ColumnType::kId);
+    band.from = "price";
+    band.edges = {-100, 0, 0.5f};
     return {Column("click", ColumnType::kFloat, ColumnRole::kLabel),
             both,
             Column("user", ColumnType::kId),
@@ -65,7 +74,10 @@ class Parquet : public testing::Test {
             small,
             history,
             pair,
-            place};
+            place,
+            hour,
+            day,
+            band};
   }
 
   DataConfig ConfigOf(const std::vector<std::string>& names) const {
@@ -185,6 +197,8 @@ TEST_F(Parquet, ColumnsThatAreAbsentOrOfAnotherTypeAreNamed) {
       {Column("place", ColumnType::kFloat),
        "column \"place\": type fixed_size_list<element: float>[3] found, numbers for type float of "
        "data.columns expected"},
+      {Column("time", ColumnType::kId),
+       "column \"time\": type timestamp[us] found, integers for type id of data.columns expected"},
       {Column("price", ColumnType::kStrings),
        "column \"price\": type float found, lists of texts or integers for type strings of "
        "data.columns expected"},
