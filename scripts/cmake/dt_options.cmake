@@ -49,6 +49,11 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   target_compile_options(dt_flags INTERFACE -march=x86-64-v3)
 endif()
 
+# For directories whose code runs seldom: it compiles in half the time.
+macro(dt_compile_for_size)
+  add_compile_options($<$<CONFIG:Release>:-Os>)
+endmacro()
+
 # Flags for arithmetic kernels: g++ 12 vectorizes loops of unknown length only with -O3.
 add_library(dt_kernel_flags INTERFACE)
 if(DT_SANITIZE STREQUAL "none")
