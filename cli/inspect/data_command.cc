@@ -48,7 +48,8 @@ std::string Shown(const Json& column, const char* key) {
   if (!column.contains(key)) return "";
   const bool estimate =
       key == std::string_view("distinct") && column.contains("distinct_is_estimate");
-  return fmt::format("{}{:g}", estimate ? "~" : "", column[key].get<double>());
+  if (!column[key].is_number_integer()) return fmt::format("{:g}", column[key].get<double>());
+  return fmt::format("{}{}", estimate ? "~" : "", column[key].get<int64_t>());
 }
 
 void PrintStats(const std::string& split, const Json& stats) {
@@ -66,6 +67,12 @@ void PrintStats(const std::string& split, const Json& stats) {
 }
 
 int Stats(const CommandLine& line, const JobConfig& job) {
+  if (job.data.stream.has_value()) {
+    return EndWithError(line, job.job,
+                        WithHint(Invalid("a stream has no training files to make statistics of"),
+                                 "name a job over files with the same columns; a stream's job can "
+                                 "use its statistics"));
+  }
   TaskPool pool;
   Json all;
   for (const auto& [split, name] : kSplits) {

@@ -10,11 +10,14 @@ namespace {
 
 constexpr std::string_view kMake = "dovetail data stats JOB.yaml --json > FILE";
 
-// Cuts numbers into `bins` of about equally many samples. Bins that would be empty are joined.
+// Cuts numbers into `bins` of about equally many samples. Bins that would be empty are joined; the
+// least number has a bin of its own if it is in as many samples as a bin has.
 std::vector<float> EdgesOf(const std::vector<float>& quantiles, uint32_t bins) {
+  const auto above_least = std::ranges::upper_bound(quantiles, quantiles.front());
   std::vector<float> edges;
+  if (above_least == quantiles.end()) return edges;
   for (uint32_t bin = 1; bin < bins; ++bin) {
-    const float edge = quantiles[bin * (kQuantilePoints - 1) / bins];
+    const float edge = std::max(*above_least, quantiles[bin * (kQuantilePoints - 1) / bins]);
     if (edges.empty() || edge > edges.back()) edges.push_back(edge);
   }
   return edges;

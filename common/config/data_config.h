@@ -15,15 +15,19 @@ namespace dt {
 
 enum class OnError { kStop, kSkip };
 
-// A topic of Kafka that holds the training data, and grows while the job runs.
+// Training data that grows while the job runs: a topic of Kafka, or what commands print.
 struct StreamConfig {
-  std::string brokers;  // HOST:PORT, or several with commas between.
+  std::string command;      // Not empty: it is run for each partition, and prints its messages.
+  uint32_t partitions = 0;  // Of a command.
+  std::string brokers;      // HOST:PORT, or several with commas between.
   std::string topic;
   bool from_end = false;  // The job begins with the messages that come from then on.
   // Names and values of librdkafka's settings.
   std::vector<std::pair<std::string, std::string>> settings = {};
   Duration wait = seconds(1);       // After so long a step has fewer samples than a batch.
   Duration patience = seconds(60);  // How long the brokers may be away.
+
+  std::string Name() const { return command.empty() ? "topic " + topic : "command"; }
 };
 
 struct DataConfig {
@@ -31,7 +35,7 @@ struct DataConfig {
   // Files; globs are expanded and sorted. Paths are absolute or relative to the working directory.
   // The files need not exist.
   std::vector<std::string> train, valid, test;
-  // A command that prints the training data, instead of `train`; "": none.
+  // A command that prints the training data to an end, instead of `train`; "": none.
   std::string command;
   std::optional<StreamConfig> stream;  // The training data, instead of `train`.
   std::vector<ColumnSpec> columns;     // As in the job file; empty if the format fixes them.

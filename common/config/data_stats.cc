@@ -1,6 +1,8 @@
 #include "common/config/data_stats.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -17,6 +19,8 @@ const ConfigNode* ColumnsOf(const ConfigNode& root) {
   const ConfigNode* const train = root.is_map() ? root.Find("train") : nullptr;
   return train != nullptr && train->is_map() ? train->Find("columns") : nullptr;
 }
+
+bool IsFloat(double value) { return std::abs(value) <= std::numeric_limits<float>::max(); }
 
 // Reads the values of one column, and reports those that are not what they should be.
 class ColumnReader {
@@ -35,14 +39,18 @@ class ColumnReader {
 
  private:
   void ReadNumbers(const ConfigNode& numbers, ColumnStats& stats) const {
+    if (!numbers.is_scalar() || numbers.text.empty()) {
+      return Report(numbers, "numbers", "a text that says which numbers they are");
+    }
     stats.numbers = numbers.text;
-    stats.mean = Number("mean");
-    stats.deviation = Number("deviation");
+    stats.mean = Number("mean", std::numeric_limits<float>::lowest());
+    stats.deviation = Number("deviation", 0);
     const ConfigNode* const quantiles = column_.Find("quantiles");
     if (quantiles == nullptr) return;
     for (const std::string_view text : SplitText(quantiles->text, ' ')) {
       const auto value = ParseFloat(text);
-      if (value.has_value()) stats.quantiles.push_back(static_cast<float>(*value));
+      if (value.has_value() && IsFloat(*value))
+        stats.quantiles.push_back(static_cast<float>(*value));
     }
     if (stats.quantiles.size() != kQuantilePoints || !std::ranges::is_sorted(stats.quantiles)) {
       Report(*quantiles, "quantiles",
@@ -50,12 +58,13 @@ class ColumnReader {
     }
   }
 
-  std::optional<float> Number(std::string_view name) const {
+  std::optional<float> Number(std::string_view name, float least) const {
     const ConfigNode* const node = column_.Find(name);
     if (node == nullptr || node->is_null()) return std::nullopt;
     const auto value = node->is_scalar() ? ParseFloat(node->text) : std::nullopt;
-    if (!value.has_value()) Report(*node, name, "a number");
-    return value.has_value() ? std::optional(static_cast<float>(*value)) : std::nullopt;
+    if (value.has_value() && IsFloat(*value) && *value >= least) return static_cast<float>(*value);
+    Report(*node, name, least == 0 ? "a number of at least 0" : "a number");
+    return std::nullopt;
   }
 
   void Report(const ConfigNode& found, std::string_view name, std::string_view expected) const {

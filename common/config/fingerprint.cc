@@ -7,53 +7,18 @@
 
 #include "common/base/hash.h"
 #include "common/base/text.h"
+#include "common/config/fact.h"
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"
 #include "common/config/reader/config_node.h"
 #include "common/config/reader/keys_model.h"
 #include "common/config/reader/keys_run.h"
-#include "common/config/value_text.h"
 #include "common/specs/loss_type.h"
 
 namespace dt {
 namespace {
 
 // ---------------------------------------------------------------- keys and their texts
-
-// How the value of a key is written; nothing if the key does not apply.
-template <class Of>
-struct Fact {
-  std::string_view section, key;
-  std::optional<std::string> (*text)(const Of& of);
-};
-
-template <auto kMember>
-struct ClassOf;
-template <class Class, class T, T Class::*kMember>
-struct ClassOf<kMember> {
-  using Type = Class;
-};
-
-// The text of a member, or of a member of a member.
-template <auto kMember, auto... kInner>
-std::optional<std::string> Member(const typename ClassOf<kMember>::Type& of) {
-  if constexpr (sizeof...(kInner) > 0) {
-    return Member<kInner...>(of.*kMember);
-  } else {
-    return ValueText(of.*kMember);
-  }
-}
-
-// The text of an optional member; nothing if it is absent.
-template <auto kOptional>
-std::optional<std::string> IfAny(const typename ClassOf<kOptional>::Type& of) {
-  return (of.*kOptional).has_value() ? std::optional(ValueText(*(of.*kOptional))) : std::nullopt;
-}
-// The text of a member of an optional member; nothing if it is absent.
-template <auto kOptional, auto kMember>
-std::optional<std::string> MemberIfAny(const auto& of) {
-  return (of.*kOptional).has_value() ? Member<kMember>(*(of.*kOptional)) : std::nullopt;
-}
 
 // The keys of a schedule are read into one of two structs, depending on its type.
 std::optional<std::string> ScheduleType(const JobConfig& job) {
@@ -79,10 +44,6 @@ std::optional<std::string> OfFocal(const LossConfig& loss) {
 std::optional<std::string> Negatives(const LossConfig& loss) {
   return HasNegatives(loss.type) ? std::optional(loss.negatives) : std::nullopt;
 }
-// Absent where it changes nothing, as in checkpoints of versions without it.
-std::optional<std::string> PosWeight(const LossConfig& loss) {
-  return loss.pos_weight == 1 ? std::nullopt : std::optional(ValueText(loss.pos_weight));
-}
 
 template <Placed kOf>
 std::optional<std::string> Pattern(const PlaceRule& rule) {
@@ -95,12 +56,6 @@ constexpr Fact<FileNames> kFileFacts[] = {
     {"data", "test", Member<&FileNames::test>},
 };
 
-// These are absent where they change nothing, as in checkpoints of versions without them.
-template <auto kMember>
-std::optional<std::string> IfSet(const ColumnSpec& column) {
-  const bool is_set = column.*kMember != ColumnSpec().*kMember;
-  return is_set ? std::optional(ValueText(column.*kMember)) : std::nullopt;
-}
 std::optional<std::string> Edges(const ColumnSpec& column) {
   return column.quantiles > 0 ? std::nullopt : IfSet<&ColumnSpec::edges>(column);
 }
@@ -171,7 +126,7 @@ constexpr Fact<LossConfig> kLossFacts[] = {
     {"loss", "input", Member<&LossConfig::input>},
     {"loss", "label", Member<&LossConfig::label>},
     {"loss", "weight", Member<&LossConfig::weight>},
-    {"loss", "pos_weight", PosWeight},
+    {"loss", "pos_weight", IfSet<&LossConfig::pos_weight>},
     {"loss", "gamma", OfFocal<&LossConfig::gamma>},
     {"loss", "alpha", OfFocal<&LossConfig::alpha>},
     {"loss", "negatives", Negatives},
@@ -214,9 +169,17 @@ template <auto kMember>
 std::optional<std::string> Plateau(const JobConfig& job) {
   return MemberIfAny<&DenseOptimizerConfig::plateau, kMember>(job.optimizer);
 }
+std::optional<std::string> Command(const JobConfig& job) {
+  return job.data.stream ? job.data.stream->command : job.data.command;
+}
 template <auto kMember>
-std::optional<std::string> Stream(const JobConfig& job) {
-  return MemberIfAny<&DataConfig::stream, kMember>(job.data);
+std::optional<std::string> OfTopic(const JobConfig& job) {
+  const std::optional<StreamConfig>& stream = job.data.stream;
+  return stream && stream->command.empty() ? Member<kMember>(*stream) : std::nullopt;
+}
+std::optional<std::string> Partitions(const JobConfig& job) {
+  const std::optional<StreamConfig>& stream = job.data.stream;
+  return stream ? IfSet<&StreamConfig::partitions>(*stream) : std::nullopt;
 }
 template <auto kMember>
 constexpr auto kSchedule = kDense<&DenseOptimizerConfig::schedule, kMember>;
@@ -239,9 +202,10 @@ constexpr Fact<JobConfig> kJobFacts[] = {
     {"optimizer.schedule", "steps", kSchedule<&RateSchedule::steps>},
     {"optimizer.schedule", "warmup", kSchedule<&RateSchedule::warmup>},
     {"data", "format", kData<&DataConfig::format>},
-    {"data", "command", kData<&DataConfig::command>},
-    {"data.kafka", "topic", Stream<&StreamConfig::topic>},
-    {"data.kafka", "from", Stream<&StreamConfig::from_end>},
+    {"data", "command", Command},
+    {"data", "partitions", Partitions},
+    {"data.kafka", "topic", OfTopic<&StreamConfig::topic>},
+    {"data.kafka", "from", OfTopic<&StreamConfig::from_end>},
     {"data", "delimiter", kData<&DataConfig::delimiter>},
     {"data", "on_error", kData<&DataConfig::on_error>},
     {"data.shuffle", "window", kData<&DataConfig::shuffle_window>},

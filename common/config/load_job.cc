@@ -15,8 +15,12 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
   const MapReader in(&root, "", "", root.mark, problems);
   const MapReader data = in.Sub("data");
   ReadData(data, job.data);
+  ReadCommandStream(in, job.data);
   ReadOptimizer(in.Sub("optimizer"), job.optimizer);
-  ReadParallel(in.Sub("parallel"), job.parallel);
+  const MapReader parallel = in.Sub("parallel");
+  ReadParallel(parallel, job.parallel);
+  const std::vector<std::string> stats = parallel.Paths("data_stats");
+  if (job.data.stats.empty() && !stats.empty()) job.data.stats = stats[0];
   ReadModel(in.Sub("model"), job);
   ReadRun(in, job);
   if (options.constants) ReadConstants(data, job.data);

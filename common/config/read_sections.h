@@ -17,6 +17,8 @@ std::vector<std::string> ReadFiles(const MapReader& in, std::string_view name);
 void ReadData(const MapReader& in, DataConfig& data);
 // Reads data.kafka.
 void ReadStream(const MapReader& in, DataConfig& data);
+// Makes the command of format pipe a stream, if train.until is forever.
+void ReadCommandStream(const MapReader& root, DataConfig& data);
 // Checks what else the job says against a stream. REQUIRES: everything else is read.
 void CheckStream(const MapReader& root, const JobConfig& job);
 // Gives the columns the constants that they need, from data.stats. REQUIRES: data is read.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "common/config/read_sections.h"
 
@@ -21,6 +22,16 @@ void ReadStream(const MapReader& in, DataConfig& data) {
   }
 }
 
+void ReadCommandStream(const MapReader& root, DataConfig& data) {
+  const ConfigNode* const train = root.node() != nullptr ? root.node()->Find("train") : nullptr;
+  const ConfigNode* const until = train != nullptr ? train->Find("until") : nullptr;
+  if (data.command.empty() || until == nullptr || until->text != "forever") return;
+  StreamConfig& stream = data.stream.emplace();
+  stream.command = std::exchange(data.command, "");
+  stream.partitions = 1;
+  root.Sub("data").Read("partitions", stream.partitions);
+}
+
 void CheckStream(const MapReader& root, const JobConfig& job) {
   const auto report = [&](std::string_view section, std::string_view key, std::string_view text) {
     const std::string path = JoinPath(section, key);
@@ -31,8 +42,19 @@ void CheckStream(const MapReader& root, const JobConfig& job) {
     return of != nullptr && of->Find(key) != nullptr;
   };
   if (!job.data.stream.has_value()) {
-    if (has("train", "until")) report("train", "until", "is for format kafka only");
+    if (has("train", "until")) {
+      report("train", "until",
+             job.data.command.empty() ? "is for formats kafka and pipe only"
+                                      : "found \"drained\", which is for format kafka: without it "
+                                        "a pipe is read to its end");
+    }
+    if (has("data", "partitions")) {
+      report("data", "partitions", "is for format pipe with train.until: forever only");
+    }
     return;
+  }
+  if (has("data", "partitions") && job.data.stream->command.empty()) {
+    report("data", "partitions", "is for format pipe only: a topic has its own");
   }
   if (has("train", "epochs")) {
     report("train", "epochs", "is for files: a stream is trained once, see train.until");

@@ -125,7 +125,9 @@ struct StartMessage {
   Step steps_before = 0;
   // The training rows of each stripe of the data; empty if it is not cut into stripes.
   std::vector<uint64_t> stripe_rows;
-  DT_FIELDS(view, slices, team, plans, tables_on_worker, steps_before, stripe_rows)
+  // Of a stream, by partition: messages before are trained on. Empty: none are.
+  std::vector<uint64_t> stream_begins;
+  DT_FIELDS(view, slices, team, plans, tables_on_worker, steps_before, stripe_rows, stream_begins)
 };
 struct OrderMessage {
   uint64_t number = 0;  // Ascending.

@@ -24,7 +24,7 @@
 
 namespace dt {
 
-inline constexpr uint32_t kWireVersion = 12;           // Both ends must have the same.
+inline constexpr uint32_t kWireVersion = 13;           // Both ends must have the same.
 inline constexpr uint64_t kMessageBytesMax = 1 << 30;  // Larger messages are refused.
 
 // Part of every request: the versions that its sender knows, and the server that it is for. A

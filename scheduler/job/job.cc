@@ -163,7 +163,8 @@ Status Job::BeginRun(TimePoint now) {
     evaluation_.emplace(context_);
     return OkStatus();
   }
-  DT_TRY(record_.training, TrainingRun::Begin(options_, record_.data));
+  DT_TRY(record_.training, TrainingRun::Begin(options_, record_));
+  if (record_.stream_begins.empty()) record_.stream_begins = record_.training->schedule.stream.next;
   if (record_.returns.count > 0) record_.training->had_finished = false;  // This run trained.
   training_.emplace(context_, *record_.training, now);
   return OkStatus();

@@ -85,6 +85,7 @@ void Job::BeginAgain(TimePoint now, const std::string& why, std::vector<Expected
   next.returns.expected = std::move(expected);
   if (to->has_value()) next.resumed_from = next.last_checkpoint = (*to)->folder;
   next.begins_from = record_.begins_from;
+  next.stream_begins = record_.stream_begins;
   next.events = record_.events;
   record_.phase = JobPhase::kEnded;
   beginning_ = Beginning{std::move(next), *std::move(to), recovery_.TakeSuccessors()};

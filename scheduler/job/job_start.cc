@@ -84,6 +84,10 @@ StartMessage StartOf(const JobContext& job, MadePlan& made) {
   start.plans = std::move(made.plans);
   const JobOptions::Checkpoint* const resumed = job.options.resumed();
   start.stripe_rows = StripeRowsOf(job.record.data);
+  start.stream_begins = job.record.stream_begins;
+  if (resumed != nullptr && resumed->manifest.schedule.offsets.has_value()) {
+    start.stream_begins = *resumed->manifest.schedule.offsets;
+  }
   start.steps_before = resumed ? resumed->manifest.steps_before : made.taken.steps_before;
   for (const TableUse& table : made.plan.graph.tables) {
     if (table.store != kNone) start.tables_on_worker.push_back(table.id);

@@ -48,16 +48,15 @@ ScheduleConfig ScheduleConfigOf(const JobConfig& job, const DataReadyMessage& da
 
 }  // namespace
 
-Result<TrainingRecord> TrainingRun::Begin(const JobOptions& options, const DataReadyMessage& data) {
+Result<TrainingRecord> TrainingRun::Begin(const JobOptions& options, const JobRecord& job) {
   ScheduleState state;
   if (options.resumed()) state = options.resumed()->manifest.schedule;
-  const ScheduleConfig config = ScheduleConfigOf(options.job, data);
+  const ScheduleConfig config = ScheduleConfigOf(options.job, job.data);
   TrainingRecord record{.schedule = ScheduleFrom(config, std::move(state))};
   if (const auto& stream = options.job.data.stream) {
     const ScheduleState& at = record.schedule.state;
     DT_TRY(record.schedule.stream,
-           Stream::Begin(data.partitions, at.offsets.value_or(std::vector<uint64_t>()),
-                         stream->from_end));
+           Stream::Begin(job.data.partitions, at.offsets.value_or(job.stream_begins), *stream));
   }
   record.loaded = !options.checkpoint.has_value();
   // Its own checkpoint after the first order, so that it needs the other job's no more.

@@ -19,7 +19,7 @@ class TrainingRun {
  public:
   // The record of a run that starts at step 0 or at the job's checkpoint.
   // Errors: those of Stream::Begin.
-  static Result<TrainingRecord> Begin(const JobOptions& options, const DataReadyMessage& data);
+  static Result<TrainingRecord> Begin(const JobOptions& options, const JobRecord& job);
   // REQUIRES: `record` is job.record.training.
   TrainingRun(JobContext& job, TrainingRecord& record, TimePoint now);
 

@@ -203,7 +203,8 @@ std::vector<std::string> SharedRows(const Plan& plan) {
   for (const LookupSpec& lookup : plan.graph.lookups) {
     for (const uint32_t c : lookup.columns) {
       const ColumnSpec& column = plan.columns[c];
-      const bool plain = column.type == ColumnType::kId && column.transform.empty();
+      const bool plain = column.type == ColumnType::kId && !column.is_binned() &&
+                         (column.transform.empty() || column.is_time_part());
       if (plain) columns[lookup.table].insert(c);
     }
   }

@@ -15,6 +15,9 @@ constexpr uint32_t kTrainsAhead = 2, kTrainsAheadMax = 256;
 constexpr double kOrderSeconds = 0.4;
 constexpr uint64_t kOrderStepsMax = 4096;
 
+// Of a stream, which may have no end.
+constexpr size_t kEvaluationsKept = 1000;
+
 Step NextMultiple(Step above, uint64_t of) { return (above / of + 1) * of; }
 
 double Rounded(double value, int digits) {
@@ -244,6 +247,9 @@ void JobSchedule::OnEvaluated(const LossMetrics& metrics) {
   record_.state.evaluated = record_.state.step;
   record_.state.history.push_back(
       {epoch, record_.state.step, lr_scale(), learning_rate(), metrics, train()});
+  if (stream_ && record_.state.history.size() > kEvaluationsKept) {
+    record_.state.history.erase(record_.state.history.begin());
+  }
   decisions_.OnEvaluation(metrics, record_.state.step, epoch, record_.state.decisions);
   // A job that was stopped here saved before it evaluated. It must save again to keep this as the
   // best.

@@ -7,20 +7,21 @@
 namespace dt::scheduler {
 
 Result<StreamRecord> Stream::Begin(const std::vector<PartitionRange>& partitions,
-                                   const std::vector<uint64_t>& offsets, bool from_end) {
+                                   const std::vector<uint64_t>& offsets,
+                                   const StreamConfig& config) {
   if (partitions.size() < offsets.size()) {
     return WithHint(
-        Invalid("the topic has {} partitions, and {} when the checkpoint was made",
-                partitions.size(), offsets.size()),
+        Invalid("the topic has {} partitions, and the job has trained on {}", partitions.size(),
+                offsets.size()),
         "name the topic that the job was trained on, or begin anew with --resume never");
   }
   StreamRecord record;
   for (size_t p = 0; p < partitions.size(); ++p) {
     const PartitionRange& range = partitions[p];
     const bool goes_on = p < offsets.size();
-    const uint64_t next = goes_on                       ? offsets[p]
-                          : from_end && offsets.empty() ? range.end
-                                                        : range.first;
+    const uint64_t next = goes_on                              ? offsets[p]
+                          : config.from_end && offsets.empty() ? range.end
+                                                               : range.first;
     if (next < range.first) {
       return WithHint(
           Malformed("partition {}: the job goes on with message {}, and the oldest that "
@@ -28,14 +29,14 @@ Result<StreamRecord> Stream::Begin(const std::vector<PartitionRange>& partitions
                     p, next, range.first),
           "keep messages for longer in the topic, or begin anew with --resume never");
     }
-    if (next > range.end) {
+    if (next > range.end && config.command.empty()) {
       return WithHint(Malformed("partition {}: the job goes on with message {}, and the topic ends "
                                 "before message {}: it is another topic, or was made again",
                                 p, next, range.end),
                       "begin anew with --resume never");
     }
     record.next.push_back(next);
-    record.ends.push_back(range.end);
+    record.ends.push_back(std::max(next, range.end));
   }
   return record;
 }

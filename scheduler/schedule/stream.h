@@ -10,6 +10,7 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/cluster/stream_cut.h"
+#include "common/config/data_config.h"
 #include "common/control/messages.h"
 
 namespace dt::scheduler {
@@ -35,11 +36,12 @@ class Stream {
   Stream(const StreamLimits& limits, StreamRecord& record) : limits_(limits), record_(record) {}
 
   // The partitions when the job begins or goes on. `offsets` are those of the checkpoint; empty: it
-  // begins with the oldest messages, or with the next that come.
+  // begins with the oldest messages, or with the next that come. How far commands go is not known.
   // Errors: Invalid, if there are fewer partitions than before; Malformed, if messages that are to
   // be trained on have been deleted.
   static Result<StreamRecord> Begin(const std::vector<PartitionRange>& partitions,
-                                    const std::vector<uint64_t>& offsets, bool from_end);
+                                    const std::vector<uint64_t>& offsets,
+                                    const StreamConfig& config);
 
   // Partitions that are newer than the job's beginning are passed over.
   void OnReport(const StreamReportMessage& report);

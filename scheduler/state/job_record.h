@@ -132,13 +132,15 @@ struct JobRecord {
   std::string resumed_from;  // The folder of the checkpoint to start from; empty if none.
   // Set if the job begins with parts of another job's checkpoint: its folder.
   std::optional<std::string> begins_from;
+  // By partition: the first message of a stream that the job trains on.
+  std::vector<uint64_t> stream_begins;
   std::string last_checkpoint;     // The folder of the last checkpoint; empty if there is none.
   std::optional<Totals> totals;    // Set once the Finish order is done.
   std::optional<StopMessage> end;  // How the job has ended.
   std::vector<JobResult::Event> events;
   DT_FIELDS(term, generation, run, phase, members, data, plan, start, map, views, wanted, gone,
-            returns, orders, training, rendezvous, resumed_from, begins_from, last_checkpoint,
-            totals, end, events)
+            returns, orders, training, rendezvous, resumed_from, begins_from, stream_begins,
+            last_checkpoint, totals, end, events)
 };
 
 // The bytes of each field of a record, by the field's name, so that only what has changed must be

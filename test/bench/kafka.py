@@ -16,8 +16,7 @@ import time
 
 PROGRAM, MOCK = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
 ROWS = int(sys.argv[3]) if len(sys.argv) > 3 else 1_000_000
-PARTITIONS = 4
-AHEAD = 100_000  # The mock keeps a few MB of a partition.
+PARTITIONS = 32  # The mock keeps a few MB of each.
 JOB = """
 job: JOB
 data:
@@ -66,17 +65,9 @@ class Bench:
         return subprocess.Popen([PROGRAM, "train", f"{job}.yaml", "--result", f"{job}.json", "--no-progress", *more],
                                 cwd=self.folder, stdout=log, stderr=log)
 
-    def saved(self, job):
-        found = sorted((self.folder / "runs" / job / "checkpoints").glob("step-*/manifest.json"))
-        try:
-            return json.loads(found[-1].read_text())["course"]["samples"] if found else 0
-        except OSError:
-            return 0
-
-    def stream(self, topic, *more):
-        self.do("create", topic, str(PARTITIONS))
+    def stream(self, topic, until, *more):
         return self.start(topic, f'format: kafka\n  kafka: {{brokers: "{self.brokers}", topic: {topic}, wait: 100ms}}',
-                          "--set", "train.until=forever", "--set", "checkpoint.interval=1s", *more)
+                          "--set", f"train.until={until}", *more)
 
 
 def main():
@@ -89,21 +80,17 @@ def main():
         csv = ROWS / (time.monotonic() - begin)
         print(f"CSV: {csv:,.0f} samples/s, with reading and the last checkpoint", flush=True)
 
-        begin = time.monotonic()
-        run = bench.stream("fast")
+        bench.do("create", "fast", str(PARTITIONS))
         for at in range(0, ROWS, 20_000):
-            while at - bench.saved("fast") > AHEAD:
-                time.sleep(0.02)
             bench.put("fast", rows[at:at + 20_000])
-        while bench.saved("fast") < ROWS:
-            assert run.poll() is None
-            time.sleep(0.05)
+        begin = time.monotonic()
+        assert bench.stream("fast", "drained").wait() == 0
         kafka = ROWS / (time.monotonic() - begin)
-        run.terminate()
-        run.wait()
+        assert json.loads((bench.folder / "fast.json").read_text())["samples"] == ROWS
         print(f"Kafka: {kafka:,.0f} samples/s, {kafka / csv:.2f} of CSV", flush=True)
 
-        run = bench.stream("slow")
+        bench.do("create", "slow", str(PARTITIONS))
+        run = bench.stream("slow", "forever", "--log-level", "info")
         for at in range(0, 200_000, 500):  # 10,000 rows a second.
             next_at = time.monotonic() + 0.05
             bench.put("slow", rows[at:at + 500])

@@ -6,7 +6,7 @@
 Run it with the Python that has pyarrow: build/python/bin/python3. Makes rows like Criteo's (a label, 13 numbers, 26
 strings) as CSV and as Parquet in several forms, reads each with `dovetail data convert`, which also writes the data
 cache, and with pyarrow.parquet.read_table, in turns. Prints medians of CPU-seconds per million rows, the ratios, and the
-peak of memory. With --large, also reads a Parquet file of so many GiB and prints the peak of memory alone.
+peak of memory. With --runs 0 it does none of that. With --large, also reads a Parquet file of so many GiB and prints the peak of memory alone.
 """
 import argparse
 import os
@@ -162,7 +162,8 @@ def main():
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = pathlib.Path(name)
         table = rows_of(dovetail, options.rows, folder)
-        compare(dovetail, folder, table, options.runs)
+        if options.runs:
+            compare(dovetail, folder, table, options.runs)
         if options.large:
             large(dovetail, folder, table, options.large)
 

@@ -1,13 +1,14 @@
 // A column that is in no file. It is computed from a column of keys of the same split when samples
-// are read.
+// are read; of the same stripe, if the split is cut into stripes.
 //
 // sampled_uniform, sampled_unigram: negative items, drawn from the column's keys. Uniformly: every
 // distinct key is as likely as any other. By unigrams: a key is as likely as it is frequent. A key
 // that is the row's own is drawn again, seven times at most. A draw is a pure function of the seed,
-// the column's name, the epoch, the row and the draw's number, so it does not depend on the worker,
-// the step or the slice that reads the row, nor on how often it is read.
+// the column's name, the stripe, the epoch, the row and the draw's number, so it does not depend on
+// the worker, the step or the slice that reads the row, nor on how often it is read.
 //
-// log_frequency: the natural logarithm of the share of the split's rows that have the row's key.
+// log_frequency: the natural logarithm of the share of the split's (or stripe's) rows that have the
+// row's key.
 #pragma once
 
 #include <cstddef>

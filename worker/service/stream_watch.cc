@@ -1,6 +1,7 @@
 #include "worker/service/stream_watch.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "common/base/pause.h"
@@ -13,11 +14,32 @@ constexpr Duration kEvery = milliseconds(100);
 
 }  // namespace
 
-StreamWatch::StreamWatch(std::unique_ptr<KafkaReader> reader, uint32_t partitions, Send send)
+std::shared_ptr<void> RepeatOnThread(Duration every, std::function<bool()> what) {
+  return std::make_shared<std::jthread>(
+      [every, what = std::move(what)](const std::stop_token& stop) {
+        while (Pause(every, stop) && what()) {
+        }
+      });
+}
+
+StreamWatch::StreamWatch(std::unique_ptr<MessageReader> reader, uint32_t partitions, Send send,
+                         const Repeat& repeat)
     : reader_(std::move(reader)),
-      partitions_(partitions),
       send_(std::move(send)),
-      thread_([this](const std::stop_token& stop) { Run(stop); }) {}
+      known_(partitions),
+      repeated_(repeat(kEvery, [this] {
+        Status status = Report();
+        if (status.ok()) return true;
+        MutexLock lock(mutex_);
+        problem_ = std::move(status);
+        return false;
+      })) {}
+
+void StreamWatch::Begin(std::vector<uint64_t> known) {
+  MutexLock lock(mutex_);
+  known.resize(known_.size());
+  known_ = std::move(known);
+}
 
 void StreamWatch::BeginView(const View& view, ProcessId self) {
   const auto found = std::ranges::find(view.workers, self);
@@ -31,29 +53,20 @@ Status StreamWatch::problem() const {
   return problem_;
 }
 
-void StreamWatch::Run(const std::stop_token& stop) {
-  while (Pause(kEvery, stop)) {
-    Status status = Report();
-    if (status.ok() || stop.stop_requested()) continue;
-    MutexLock lock(mutex_);
-    problem_ = std::move(status);
-    return;
-  }
-}
-
 Status StreamWatch::Report() {
   MutexLock lock(mutex_);
   const uint64_t rank = rank_, workers = workers_;
+  std::vector<uint64_t> known = known_;
   lock.Unlock();
   // Without brokers, librdkafka holds a question for a range up for longer than it is told to, but
   // not this one.
   DT_TRY_STATUS(reader_->Partitions().status());
   StreamReportMessage report;
-  for (uint32_t p = 0; workers > 0 && p < partitions_; ++p) {
-    if (OwnerOf(p, partitions_, workers) != rank) continue;
-    DT_TRY(const OffsetRange range, reader_->Range(p));
+  for (uint32_t p = 0; workers > 0 && p < known.size(); ++p) {
+    if (OwnerOf(p, known.size(), workers) != rank) continue;
+    DT_TRY(known[p], reader_->End(p, known[p]));
     report.numbers.push_back(p);
-    report.ranges.push_back({range.first, range.end});
+    report.ranges.push_back({0, known[p]});
   }
   if (!report.numbers.empty()) send_(std::move(report));
   return OkStatus();

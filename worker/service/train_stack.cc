@@ -7,7 +7,7 @@
 #include "common/config/dense_tables.h"
 #include "common/plan/plan_codec.h"
 #include "ops/op_spec.h"
-#include "worker/data/kafka/stream_dataset.h"
+#include "worker/data/stream/stream_dataset.h"
 #include "worker/engine/device_kernels.h"
 #include "worker/service/share_state.h"
 

@@ -10,7 +10,7 @@
 #include "common/control/read_process_stats.h"
 #include "common/control/role_loop.h"
 #include "common/storage/path_below.h"
-#include "worker/data/kafka/stream_dataset.h"
+#include "worker/data/stream/stream_dataset.h"
 #include "worker/service/dense_saver.h"
 #include "worker/service/stream_watch.h"
 #include "worker/service/timings.h"
@@ -54,6 +54,7 @@ class WorkerCore {
     stop_ = stop;
     const Status worked = Work();
     trace_.Finish();
+    LogDelays();
     return EndRole(parts_.link, worked, stop);
   }
 
@@ -75,7 +76,10 @@ class WorkerCore {
     if (const auto* start = std::get_if<StartMessage>(&message)) {
       view_ = start->view.number;
       DT_TRY_STATUS(stripes_.Start(*start, [this] { return Ended(); }));
-      if (watch_) watch_->BeginView(start->view, self());
+      if (watch_) {
+        watch_->Begin(start->stream_begins);
+        watch_->BeginView(start->view, self());
+      }
       if (Status status = stack_.Start(*start); !status.ok()) {
         return stack_.PeerMayBeLost() ? ChangeView(status) : status;
       }
@@ -99,10 +103,7 @@ class WorkerCore {
   Status Ended() const {
     if (stop_.stop_requested()) return Cancelled("stopped on request");
     DT_TRY_STATUS(dense_saver_.problem());
-    if (watch_) {
-      DT_TRY_STATUS(watch_->problem());
-    }
-    if (!parts_.link.ended()) return OkStatus();
+    if (!parts_.link.ended()) return watch_ ? watch_->problem() : OkStatus();
     const Status end = parts_.link.end_status();
     return end.ok() ? Cancelled("the job is complete") : end;
   }
@@ -184,15 +185,17 @@ class WorkerCore {
 
   Status OpenStream() {
     const DataConfig& config = options_.job.data;
-    DT_TRY(auto stream, StreamDataset::Open(config, [this] { return Interrupted(); }));
+    DT_TRY(auto messages, parts_.open_stream(*config.stream, [this] { return Interrupted(); }));
+    DT_TRY(auto stream, StreamDataset::Open(config, std::move(messages)));
     DT_TRY(partitions_, stream->Partitions());
     data_.train = std::move(stream);
     const auto stopped = [this] {
       return parts_.link.ended() ? Cancelled("the job has ended") : OkStatus();
     };
-    DT_TRY(auto reader, KafkaReader::Open(KafkaOptionsOf(*config.stream, stopped)));
-    watch_.emplace(std::move(reader), static_cast<uint32_t>(partitions_.size()),
-                   [this](StreamReportMessage report) { parts_.link.Send(std::move(report)); });
+    DT_TRY(auto reader, parts_.open_stream(*config.stream, stopped));
+    watch_.emplace(
+        std::move(reader), static_cast<uint32_t>(partitions_.size()),
+        [this](StreamReportMessage report) { parts_.link.Send(std::move(report)); }, parts_.repeat);
     return OkStatus();
   }
 
@@ -294,20 +297,22 @@ class WorkerCore {
     if (const RowCache* const cache = stack_.trainer().cache()) {
       LogInfo("worker.row_cache", {{"lookups", cache->lookups()}, {"hits", cache->hits()}});
     }
-    if (const StreamDataset* const stream = data_.train->stream()) {
-      const StreamDelays delays = stream->delays();
-      if (delays.count() > 0) {
-        LogInfo("stream.delays", {{"messages", delays.count()},
-                                  {"p50", delays.Quantile(0.5)},
-                                  {"p99", delays.Quantile(0.99)}});
-      }
-    }
     DT_TRY_STATUS(stack_.trainer().PullDense());
     DT_TRY(std::vector<TableReport> tables, stack_.tables().Reports());
     done.result = FinishDone{.tables = std::move(tables),
                              .dense = stack_.engine().parameters().Sums(),
                              .stats = ReadProcessStats(&parts_.data_network)};
     return OkStatus();
+  }
+
+  void LogDelays() const {
+    const StreamDataset* const stream = data_.train ? data_.train->stream() : nullptr;
+    if (stream == nullptr) return;
+    const StreamDelays delays = stream->delays();
+    if (delays.count() == 0) return;
+    LogInfo("stream.delays", {{"messages", delays.count()},
+                              {"p50", delays.Quantile(0.5)},
+                              {"p99", delays.Quantile(0.99)}});
   }
 
   const WorkerParts parts_;

@@ -10,7 +10,9 @@
 #include "common/cluster/view.h"
 #include "common/control/control_link.h"
 #include "worker/collective/mesh.h"
+#include "worker/data/stream/message_reader.h"
 #include "worker/exchange/team_link.h"
+#include "worker/service/stream_watch.h"
 #include "worker/service/worker.h"
 #include "worker/service/worker_activity.h"
 
@@ -30,6 +32,8 @@ struct WorkerParts {
   std::function<TeamLink::ConnectCards(const View& view, uint32_t rank, const MeshLimits& limits)>
       connect_cards = {};
   Status devices = {};  // Not OK: what cluster.devices asks for is not there.
+  OpenStream open_stream = OpenMessages;
+  Repeat repeat = RepeatOnThread;
   const Clock& clock = SystemClock();
 };
 

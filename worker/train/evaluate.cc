@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/layout/owner.h"
-#include "worker/data/kafka/stream_dataset.h"
+#include "worker/data/stream/stream_dataset.h"
 #include "worker/data/striped_dataset.h"
 #include "worker/train/scorer.h"
 #include "worker/train/trainer.h"

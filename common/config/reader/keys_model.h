@@ -41,6 +41,9 @@ inline constexpr KeySpec kModelKeys[] = {
     {"data", "test", kPaths, kRun, "", 0, 0, "", "", "Files or globs evaluated once, at the end."},
     {"data", "command", kText, kRun, "", 0, 0, "", "",
      "Format pipe: a shell command that prints CSV."},
+    {"data", "partitions", kUint, kRun, "", 1, 10000, "1", "",
+     "Format pipe with train.until: forever: the command is run for so many partitions of the "
+     "messages, each with a number (docs/streams.md)."},
     {"data", "kafka", kMap, kInside, "data.kafka", 0, 0, "", "",
      "Format kafka: the topic to train on, whose messages are lines of CSV (docs/streams.md)."},
     {"data", "columns", kListOf, kInside, "column", 0, 0, "", "", "The columns to read, by name."},

@@ -62,8 +62,8 @@ inline constexpr KeySpec kRunKeys[] = {
      "train, else the number of teams."},
     {"train", "epochs", kUint, kRun, "", 1, 1000000, "1", "", "Passes over the training data."},
     {"train", "until", kChoice, kNobody, "drained|forever", 0, 0, "drained", "",
-     "Format kafka: drained: the job ends when it has trained every message; forever: it waits for "
-     "more."},
+     "Kafka: drained: the job ends when it has trained every message; forever: it waits for more. "
+     "forever makes a pipe a stream, too (docs/streams.md)."},
     {"train", "max_steps", kUint, kRun, "", 1, kAnyWhole, "", "",
      "The job ends after so many steps, in the middle of an epoch if need be; without it, after "
      "its "
@@ -117,6 +117,7 @@ inline constexpr KeySpec kRunKeys[] = {
     {"parallel", "profile", kPath, kNobody, "", 0, 0, "", "",
      "Rates of the devices, as dovetail bench devices --out FILE measured them, for placing nodes; "
      "without it, shipped defaults."},
+    {"parallel", "data_stats", kPath, kNobody, "", 0, 0, "", "", "The older name of data.stats."},
     {"parallel", "overlap", kBool, kNobody, "", 0, 0, "true", "",
      "false: a worker does everything of a step one after another, for measuring and debugging."},
     {"parallel.place", "match", kText, kRun, "", 0, 0, "", "",

@@ -9,7 +9,7 @@
 
 #include "common/wire/data.h"
 #include "server/table/table_specs.h"
-#include "test/sim/cluster/story.h"
+#include "test/sim/stories/story.h"
 
 namespace dt::sim {
 

@@ -132,7 +132,8 @@ void Cluster::StartWorker(uint32_t index) {
   Replace(workers_[index],
           std::make_unique<SimWorker>(
               world_, wires_, node, NextIncarnation(),
-              SimWorker::Options{job_, meshes_, node, std::to_string(starts_) + "/", dies_}));
+              SimWorker::Options{job_, meshes_, node, std::to_string(starts_) + "/", dies_,
+                                 topic_.get()}));
   LetJoinAgain(*workers_[index], [this, index] { StartWorker(index); });
 }
 

@@ -12,6 +12,7 @@
 #include "test/sim/cluster/sim_mesh.h"
 #include "test/sim/cluster/sim_scheduler.h"
 #include "test/sim/cluster/sim_server.h"
+#include "test/sim/cluster/sim_topic.h"
 #include "test/sim/cluster/sim_worker.h"
 
 namespace dt::sim {
@@ -28,6 +29,9 @@ class Cluster {
   // Starts all processes, one after the other within half a second. `resume`: from the newest
   // complete checkpoint. REQUIRES: no process runs.
   void Start(bool resume);
+  // The messages of a job that trains on a stream. Before the first start.
+  void SetTopic(std::unique_ptr<SimTopic> topic) { topic_ = std::move(topic); }
+  SimTopic* topic() { return topic_.get(); }
   // From now on the job may return to a checkpoint: its processes join again.
   void SetReturns() { returns_ = true; }
   // Another scheduler where the killed one was; it finds what that has left on the disk.
@@ -71,6 +75,7 @@ class Cluster {
   World world_;
   Wires wires_;
   MeshHub meshes_;
+  std::unique_ptr<SimTopic> topic_;  // Null: the job trains on files.
   uint64_t incarnations_ = 0, starts_ = 0, terms_ = 0;
   bool resumed_ = false, returns_ = false;
   SimScheduler::Disk disk_;

@@ -31,6 +31,34 @@ std::string Rows(uint64_t seed, uint32_t rows, uint32_t first_key, int label = 0
   return text;
 }
 
+constexpr uint32_t kPartitions = 4;
+
+std::string TextOfMessage(uint32_t partition, uint64_t offset) {
+  const PhiloxBlock draws = Philox(13, offset, partition);
+  return fmt::format("0,{},{},{}", draws[0] % 13, 100 + draws[1] % 29,
+                     kFirstSampleKey + partition + kPartitions * offset);
+}
+
+std::string_view DataOf(Mode mode) {
+  if (!HasStream(mode)) {
+    return "{format: libsvm, train: [train.libsvm], valid: [valid.libsvm], shuffle: {window: 50}}";
+  }
+  return R"(
+  format: kafka
+  kafka: {brokers: "none:1", topic: simulated}
+  columns:
+    - {name: label, role: label}
+    - {name: user, type: id}
+    - {name: item, type: id}
+    - {name: sample, type: id})";
+}
+
+// When the job ends, and what it is evaluated on.
+std::string_view EndOf(Mode mode) {
+  if (HasStream(mode)) return ", until: forever, evaluate_every: 6";
+  return HasManySteps(mode) ? ", epochs: 1" : ", epochs: 2";
+}
+
 std::string_view StalenessOf(Mode mode) {
   if (IsSynchronous(mode)) return "0";
   const bool unbounded = mode == Mode::kUnbounded || mode == Mode::kUnboundedManyWorkers;
@@ -51,7 +79,7 @@ std::string YamlOf(Mode mode) {
   return fmt::format(
       R"(job: sim
 seed: 5
-data: {{format: libsvm, train: [train.libsvm], valid: [valid.libsvm], shuffle: {{window: 50}}}}
+data: {data}
 model:
   tables:
     deep: {{dim: 4, device: {deep}, optimizer: {{name: adam, lr: {rate}}}, l2: 0.01}}
@@ -59,26 +87,28 @@ model:
       {{dim: 1, device: ps, init: zeros, clip_row_norm: {clip},
         optimizer: {{name: sgd, lr: {count_rate}}}}}
   graph:
-    - {{name: e, op: lookup, table: deep, inputs: [features]}}
-    - {{name: first, op: linear, table: counts, inputs: [features]}}
+    - {{name: e, op: lookup, table: deep, inputs: [{features}]}}
+    - {{name: first, op: linear, table: counts, inputs: [{features}]}}
     - {{name: hidden, op: mlp, inputs: [e], units: [8], batch_norm: true, dropout: 0.2}}
     - {{name: second, op: dense, inputs: [hidden], units: 1}}
     - {{name: logit, op: sum, inputs: [first, second]}}
   loss: [{{type: binary_cross_entropy, input: logit, label: label}}]
 optimizer: {{name: adam, lr: {rate}, clip_norm: 1}}
 train:
-  {{batch_size: {batch}, slices: {slices}, epochs: {epochs}, staleness: {staleness}{early_stop}}}
+  {{batch_size: {batch}, slices: {slices}, staleness: {staleness}{end}{early_stop}}}
 cluster:
   {{servers: {servers}, replicas: {replicas}, workers: {workers}, shards: 8,
     server: {{executors: 2}}, move_rate: {move_rate}}}
 checkpoint: {{every: {every}, keep: 2, durability: {durability}}}
 parallel: {{overlap: {overlap}}}
 )",
+      fmt::arg("data", DataOf(mode)), fmt::arg("end", EndOf(mode)),
+      fmt::arg("features", HasStream(mode) ? "user, item, sample" : "features"),
       fmt::arg("deep", mode == Mode::kTablesOnWorkers ? "cpu" : "ps"),
       // So slow over many updates that all gradients stay large enough to be counted.
       fmt::arg("rate", RateOf(mode)), fmt::arg("count_rate", kCount / kSmallestGradient),
       fmt::arg("clip", kSmallestGradient), fmt::arg("batch", BatchOf(mode)),
-      fmt::arg("slices", IsSynchronous(mode) ? "4" : "auto"), fmt::arg("epochs", EpochsOf(mode)),
+      fmt::arg("slices", IsSynchronous(mode) ? "4" : "auto"),
       fmt::arg("staleness", StalenessOf(mode)),
       fmt::arg("early_stop",
                RestoresTheBest(mode) ? ", early_stop: {metric: valid.logloss, patience: 2}" : ""),
@@ -88,8 +118,16 @@ parallel: {{overlap: {overlap}}}
       fmt::arg("move_rate", RestoresTheBest(mode) ? "20KiB" : "0"),
       fmt::arg("every", HasManySteps(mode) ? 1000 : 5),
       fmt::arg("durability", HasLog(mode) ? "log" : "checkpoint"),
-      // The reader's own thread would ask for parts in real time.
-      fmt::arg("overlap", StalenessOf(mode) != "unbounded"));
+      // The reader's own thread would ask for parts or messages in real time.
+      fmt::arg("overlap", StalenessOf(mode) != "unbounded" && !HasStream(mode)));
+}
+
+std::vector<ColumnSpec> ColumnsOf(const DataConfig& config) {
+  if (config.stream.has_value()) return config.columns;
+  TaskPool pool(1);
+  const auto data = worker::Dataset::Open(config, worker::Split::kTrain, pool);
+  DT_CHECK_MSG(data.ok(), "{}", ToText(data.status()));
+  return (*data)->columns();
 }
 
 void Write(const std::string& path, const std::string& text) {
@@ -117,11 +155,13 @@ std::string_view NameOf(Mode mode) {
                                          "tables on workers",
                                          "bounded, many workers",
                                          "unbounded, many workers",
-                                         "many workers, many steps"};
+                                         "many workers, many steps",
+                                         "stream",
+                                         "bounded, stream"};
   return kNames[static_cast<int>(mode)];
 }
 
-SimJob::SimJob(Mode mode) {
+SimJob::SimJob(Mode mode) : mode_(mode) {
   Write(folder_ / "train.libsvm", Rows(11, SamplesOf(mode), kFirstSampleKey));
   // The less a model has learned of labels that are 0, the better it is for those that are 1.
   Write(folder_ / "valid.libsvm",
@@ -134,10 +174,7 @@ SimJob::SimJob(Mode mode) {
   job_.cluster.lease = seconds(3);
   job_.cluster.scheduler_outage = seconds(HasManySteps(mode) ? 60 : 10);
   job_.cluster.wait_for_server = job_.cluster.start_timeout = seconds(30);
-  TaskPool pool(1);
-  const auto data = worker::Dataset::Open(job_.data, worker::Split::kTrain, pool);
-  DT_CHECK_MSG(data.ok(), "{}", ToText(data.status()));
-  auto made = scheduler::PlanOf(job_, {.columns = (*data)->columns(),
+  auto made = scheduler::PlanOf(job_, {.columns = ColumnsOf(job_.data),
                                        .slices = std::max(1u, job_.train.slices),
                                        .servers = job_.cluster.servers,
                                        .workers = job_.cluster.workers});
@@ -151,6 +188,15 @@ JobConfig SimJob::In(const std::string& folder) const {
   job.checkpoint.dir = job.run_dir + "/checkpoints";
   job.cluster.server.dir = job.run_dir;
   return job;
+}
+
+std::unique_ptr<SimTopic> SimJob::Topic(const World& world) const {
+  if (!job_.data.stream.has_value()) return nullptr;
+  return std::make_unique<SimTopic>(world,
+                                    SimTopic::Options{.partitions = kPartitions,
+                                                      .messages = SamplesOf(mode_) / kPartitions,
+                                                      .growing = seconds(16),
+                                                      .text = TextOfMessage});
 }
 
 std::map<Key, long> CountsOf(const server::ShardSet& shards) {

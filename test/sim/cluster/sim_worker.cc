@@ -130,17 +130,39 @@ void SimWorker::Begin() {
                                       .wait = [this](TimePoint until) { return Wait(until); },
                                       .wake = [this] { WhenAwake([this] { Wake(); }); }});
     };
+    const auto open_stream = [this](const StreamConfig&, std::function<Status()> interrupted) {
+      return options_.topic->Open(std::move(interrupted),
+                                  [this](TimePoint until) { return Wait(until); });
+    };
+    const auto repeat = [this](Duration every, std::function<bool()> what) {
+      return Repeat(every, std::move(what));
+    };
     const Status end = worker::RunWorker({.options = worker_,
                                           .link = *this,
                                           .latest = latest_,
                                           .activity = activity_,
                                           .data_network = *this,
                                           .connect = connect,
+                                          .open_stream = open_stream,
+                                          .repeat = repeat,
                                           .clock = world()},
                                          {});
     if (alive()) end_ = end;
   });
   thread_->Resume();
+}
+
+std::shared_ptr<void> SimWorker::Repeat(Duration every, std::function<bool()> what) {
+  const auto repeated = std::make_shared<std::function<bool()>>(std::move(what));
+  RepeatWhile(repeated, every);
+  return repeated;
+}
+
+void SimWorker::RepeatWhile(std::weak_ptr<std::function<bool()>> what, Duration every) {
+  Later(every, [this, what = std::move(what), every] {
+    const auto repeated = what.lock();
+    if (repeated != nullptr && (*repeated)()) RepeatWhile(repeated, every);
+  });
 }
 
 // Whatever it does afterwards, nobody hears of it.

@@ -19,6 +19,7 @@
 #include "test/sim/cluster/process.h"
 #include "test/sim/cluster/sim_mesh.h"
 #include "test/sim/cluster/sim_thread.h"
+#include "test/sim/cluster/sim_topic.h"
 #include "worker/service/worker_core.h"
 
 namespace dt::sim {
@@ -32,6 +33,7 @@ class SimWorker : public Process, private ControlLink, private Network {
     std::string mesh_prefix = {};  // Of this start of the job.
     // Whether the worker of this number dies at a failpoint (common/base/failpoint.h).
     std::function<bool(uint32_t number, std::string_view place, uint64_t at)> dies = {};
+    const SimTopic* topic = nullptr;  // Its messages, if the job trains on a stream.
   };
   SimWorker(World& world, Wires& wires, Node node, uint64_t incarnation, Options options);
   ~SimWorker() override;
@@ -57,6 +59,9 @@ class SimWorker : public Process, private ControlLink, private Network {
   // On the worker's thread: until then, or until something has arrived. Cancelled if it was killed.
   Status Wait(TimePoint until);
   void Wake() { thread_->Wake(); }
+  // Until the result is destroyed, or it dies.
+  std::shared_ptr<void> Repeat(Duration every, std::function<bool()> what);
+  void RepeatWhile(std::weak_ptr<std::function<bool()>> what, Duration every);
   void Die();
 
   // The link to the scheduler.

@@ -2,7 +2,7 @@
 // comes to the end of a job that nothing happened to. Method: that of cluster_test.cc.
 #include <gtest/gtest.h>
 
-#include "test/sim/cluster/stories.h"
+#include "test/sim/stories/stories.h"
 
 namespace dt::sim {
 namespace {

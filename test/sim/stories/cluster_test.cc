@@ -4,7 +4,7 @@
 // seed brings upon them; a failing seed is printed and replays.
 #include <gtest/gtest.h>
 
-#include "test/sim/cluster/stories.h"
+#include "test/sim/stories/stories.h"
 
 namespace dt::sim {
 namespace {

@@ -1,9 +1,10 @@
 // What befalls a job.
-#include "test/sim/cluster/story.h"
+#include "test/sim/stories/story.h"
 
 namespace dt::sim {
 namespace {
 
+constexpr Duration kBrokersAwayMax = seconds(10);
 constexpr Duration kPauseMax = seconds(2), kCutMax = seconds(2), kFullMax = seconds(4);
 constexpr Duration kAwayMax = seconds(4);
 constexpr Duration kApart = seconds(90);
@@ -39,6 +40,12 @@ void Story::Befall(const Misfortunes& misfortunes) {
                      duration / milliseconds(1)));
     if (SimServer* const server = cluster_->server(index)) server->FillDisk(world.Now() + duration);
     ++tally_.full_disks;
+  }
+  if (misfortunes.stop_brokers > 0 && world.Chance(misfortunes.stop_brokers)) {
+    const Duration duration = world.UpTo(kBrokersAwayMax);
+    Note(fmt::format("the brokers are away for {} ms", duration / milliseconds(1)));
+    cluster_->topic()->StopBrokers(duration);
+    ++tally_.outages;
   }
   const auto& training = cluster_->scheduler().job().record().training;
   const Step step = training.has_value() ? training->schedule.state.step : 0;

@@ -4,7 +4,7 @@
 // The workers' steps are looked at every few milliseconds.
 #include <gtest/gtest.h>
 
-#include "test/sim/cluster/story.h"
+#include "test/sim/stories/story.h"
 #include "test/support/sim_seeds.h"
 
 namespace dt::sim {

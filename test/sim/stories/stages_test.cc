@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "test/sim/cluster/stories.h"
+#include "test/sim/stories/stories.h"
 
 namespace dt::sim {
 namespace {

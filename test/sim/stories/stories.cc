@@ -1,4 +1,4 @@
-#include "test/sim/cluster/stories.h"
+#include "test/sim/stories/stories.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Many stories with the same misfortunes, each of a seed of its own.
 #pragma once
 
-#include "test/sim/cluster/story.h"
+#include "test/sim/stories/story.h"
 #include "test/support/sim_seeds.h"
 
 namespace dt::sim {

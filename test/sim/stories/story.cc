@@ -1,4 +1,4 @@
-#include "test/sim/cluster/story.h"
+#include "test/sim/stories/story.h"
 
 #include <algorithm>
 
@@ -42,7 +42,9 @@ int64_t NewcomersOf(const JobResult::Event& view) {
 }  // namespace
 
 Story::Story(uint64_t seed, const SimJob& job)
-    : job_(job.In(folder_.path())), cluster_(std::make_unique<Cluster>(seed, job_, job.plan())) {}
+    : job_(job.In(folder_.path())), cluster_(std::make_unique<Cluster>(seed, job_, job.plan())) {
+  cluster_->SetTopic(job.Topic(cluster_->world()));
+}
 
 std::optional<Ending> Story::Tell(const Misfortunes& misfortunes) {
   World& world = cluster_->world();
@@ -65,6 +67,7 @@ std::optional<Ending> Story::Tell(const Misfortunes& misfortunes) {
       return EndingNow();
     }
     if (testing::Test::HasFailure() || ended_badly_) return std::nullopt;
+    if (cluster_->topic() != nullptr) StopAtTheEndOfTheStream();
     if (misfortunes.kill_and_start > 0) Supervise();
     if (world.Now() < all_well) {
       Befall(misfortunes);
@@ -89,7 +92,7 @@ std::optional<Ending> Story::Tell(const Misfortunes& misfortunes) {
 bool Story::RestartIfEnded() {
   const Status& outcome = cluster_->scheduler().job().outcome();
   const bool ended = cluster_->scheduler().job().phase() == scheduler::JobPhase::kEnded;
-  if (ended && outcome.ok()) return false;
+  if (ended && (outcome.ok() || HasTrainedAllMessages())) return false;
   if (ended) {
     ended_badly_ = !IsMisfortune(outcome);
     EXPECT_FALSE(ended_badly_) << ToText(outcome);
@@ -100,6 +103,25 @@ bool Story::RestartIfEnded() {
   cluster_->Start(true);
   cluster_->RunUntil(kStartsWithin, [] { return false; });
   return true;
+}
+
+bool Story::HasTrainedAllMessages() const {
+  const SimTopic* const topic = cluster_->topic();
+  const auto& training = cluster_->scheduler().job().record().training;
+  if (topic == nullptr || !training.has_value()) return false;
+  const auto& offsets = training->schedule.state.offsets;
+  return offsets.has_value() && std::ranges::all_of(*offsets, [&](uint64_t trained) {
+           return trained == topic->options().messages;
+         });
+}
+
+// Its job would wait for more.
+void Story::StopAtTheEndOfTheStream() {
+  SimScheduler& scheduler = cluster_->scheduler();
+  const auto& training = scheduler.job().record().training;
+  if (!scheduler.alive() || !HasTrainedAllMessages() || training->schedule.stop_requested) return;
+  Note("all messages are trained on");
+  scheduler.RequestStop();
 }
 
 void Story::CountRecoveries() {
@@ -114,6 +136,9 @@ void Story::CountRecoveries() {
     if (event.kind == "shards_moved") ++tally_.moves;
     if (event.kind == "returned") ++tally_.returns;
     if (event.kind == "best_lost") ++tally_.best_lost;
+  }
+  if (const auto& training = cluster_->scheduler().job().record().training) {
+    tally_.windows = static_cast<uint32_t>(training->schedule.state.history.size());
   }
   for (const scheduler::GoneProcess& gone : cluster_->scheduler().job().record().gone) {
     const auto says = [&](const char* words) { return gone.why.find(words) != std::string::npos; };
@@ -203,7 +228,7 @@ Story::Tally& Story::Tally::operator+=(const Tally& other) {
       restarts += other.restarts, recoveries += other.recoveries;
   views += other.views, newcomers += other.newcomers, returns += other.returns;
   successions += other.successions, removals += other.removals, givers += other.givers;
-  in_the_way += other.in_the_way;
+  in_the_way += other.in_the_way, outages += other.outages, windows += other.windows;
   quick += other.quick, suspects += other.suspects, best_lost += other.best_lost;
   return *this;
 }
@@ -252,6 +277,7 @@ void ExpectAsPromised(Mode mode, const Misfortunes& misfortunes, Story& story) {
   // workers, and each updates a row that several of its samples have once.
   const bool unbounded = mode == Mode::kUnbounded || mode == Mode::kUnboundedManyWorkers;
   if (unbounded || (!IsSynchronous(mode) && story.tally().views > 0)) return;
+  if (HasStream(mode)) return;  // What a step has depends on when messages come.
   // A server may be lost together with the best model.
   const bool best_lost = RestoresTheBest(mode) && !ending->restored;
   EXPECT_TRUE(!best_lost || story.tally().best_lost > 0);

@@ -37,6 +37,7 @@ struct Misfortunes {
   double hang_worker = 0;     // Its train thread; its heartbeats go on. Never the last.
   double worker_returns = 0;  // The chance that another is started in its place.
   double stop = 0;            // By the user, who resumes it.
+  double stop_brokers = 0;    // Of a stream, for a while.
   uint32_t kills_max = 3;     // Of all kinds together, stops included.
 };
 
@@ -75,6 +76,8 @@ class Story {
     uint32_t suspects = 0;     // Of these: servers that sent heartbeats, and were of no use.
     uint32_t quick = 0;        // Servers that were restarted, and gone after two thirds of a lease.
     uint32_t successions = 0;  // Schedulers that went on where one had been killed.
+    uint32_t outages = 0;      // Times that the brokers were away.
+    uint32_t windows = 0;      // Windows of a stream that were evaluated.
     uint32_t best_lost = 0;    // Checkpoints of the best model that were abandoned.
     Tally& operator+=(const Tally& other);
   };
@@ -100,6 +103,8 @@ class Story {
   Node AnyNode() { return static_cast<Node>(cluster_->world().Below(cluster_->nodes())); }
   void Note(const std::string& what);
   bool RestartIfEnded();
+  bool HasTrainedAllMessages() const;
+  void StopAtTheEndOfTheStream();
   void CountRecoveries();
   void Check();
   void CheckOwnersAndClocks();

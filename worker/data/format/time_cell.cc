@@ -49,8 +49,8 @@ class TimeText {
 // Of a distance from UTC, behind its sign.
 int64_t TakeDistance(TimeText& text) {
   const int64_t hours = text.Number(2, 23);
-  text.Take(":");
-  return hours * 3600 + text.Number(2, 59) * 60;
+  const bool has_minutes = text.Take(":") || !text.done();
+  return hours * 3600 + (has_minutes ? text.Number(2, 59) * 60 : 0);
 }
 
 int64_t TakeTimeOfDay(TimeText& text) {

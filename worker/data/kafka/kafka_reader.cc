@@ -14,7 +14,7 @@ constexpr Duration kSilent = seconds(3);  // Brokers that are away for longer ar
 
 }  // namespace
 
-Result<std::unique_ptr<KafkaReader>> KafkaReader::Open(Options options) {
+Result<std::unique_ptr<MessageReader>> KafkaReader::Open(Options options) {
   DT_TRY(KafkaLibrary library, KafkaLibrary::Open(options.library));
   std::vector<KafkaSetting> settings;
   for (const auto& [name, value] : options.settings) {
@@ -68,6 +68,11 @@ Result<OffsetRange> KafkaReader::Range(uint32_t partition) {
     return library_->range(topic_.get(), partition, timeout_ms, &range.first, &range.end);
   }));
   return range;
+}
+
+Result<uint64_t> KafkaReader::End(uint32_t partition, uint64_t) {
+  DT_TRY(const OffsetRange range, Range(partition));
+  return range.end;
 }
 
 Status KafkaReader::Read(uint32_t number, OffsetRange offsets, const Take& take) {

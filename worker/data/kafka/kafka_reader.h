@@ -1,5 +1,4 @@
-// Reads the messages of a Kafka topic by partition and offset, through brokers that may be away for
-// a while. Used by one thread at a time.
+// Reads the messages of a Kafka topic through brokers that may be away for a while.
 #pragma once
 
 #include <deque>
@@ -14,16 +13,11 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "worker/data/kafka/kafka_library.h"
+#include "worker/data/stream/message_reader.h"
 
 namespace dt::worker {
 
-struct OffsetRange {
-  uint64_t first = 0, end = 0;
-  uint64_t size() const { return end - first; }
-  friend bool operator==(const OffsetRange&, const OffsetRange&) = default;
-};
-
-class KafkaReader {
+class KafkaReader : public MessageReader {
  public:
   struct Options {
     std::string brokers, topic;
@@ -35,26 +29,15 @@ class KafkaReader {
     const Clock* clock = &SystemClock();
   };
   // Does not connect yet. Errors: those of the library; Invalid, if there is no such setting.
-  static Result<std::unique_ptr<KafkaReader>> Open(Options options);
+  static Result<std::unique_ptr<MessageReader>> Open(Options options);
 
   // All calls: Unavailable, if the brokers were away for longer than `patience`; the status that
   // interrupted it.
-
-  // How many partitions the topic has. NotFound: there is no such topic.
-  Result<uint32_t> Partitions();
-  // The messages that a partition has now. While brokers are away it may take longer than
-  // `patience`; Partitions does not.
-  Result<OffsetRange> Range(uint32_t partition);
-  // Calls `take` for the messages of a partition with these offsets, in ascending order. Offsets
-  // without a message are passed over. Waits until all are there. Reading on where it ended is
-  // cheap. Errors: Malformed, if an offset is there no more; those of `take`.
-  struct Message {
-    uint64_t offset = 0;
-    double written = 0;  // Seconds since 1970; 0: unknown.
-    std::string text;
-  };
-  using Take = std::function<Status(const Message& message)>;
-  Status Read(uint32_t partition, OffsetRange offsets, const Take& take);
+  Result<uint32_t> Partitions() override;
+  // While brokers are away it may take longer than `patience`; Partitions does not.
+  Result<OffsetRange> Range(uint32_t partition) override;
+  Result<uint64_t> End(uint32_t partition, uint64_t known) override;
+  Status Read(uint32_t partition, OffsetRange offsets, const Take& take) override;
 
  private:
   struct Partition {

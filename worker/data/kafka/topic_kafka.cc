@@ -1,4 +1,5 @@
 // The library around librdkafka; see kafka_table.h.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -170,6 +171,23 @@ KafkaError Seek(KafkaTopic* topic, uint32_t partition, uint64_t offset) {
   return {};
 }
 
+// Fills topic->held; returns -1 for an error, which rd_kafka_last_error names. Only the first
+// message is waited for: librdkafka would wait until the batch is full, or the time is over.
+ssize_t Consume(KafkaTopic* topic, uint32_t partition, int timeout_ms, size_t count_max) {
+  const auto take = [&](size_t begin, size_t count, int timeout) {
+    return rd_kafka_consume_batch(topic->topic, static_cast<int32_t>(partition), timeout,
+                                  topic->held.data() + begin, count);
+  };
+  topic->held.resize(count_max);
+  ssize_t got = take(0, count_max, 0);
+  if (got == 0) {
+    got = take(0, 1, timeout_ms);
+    if (got == 1) got += std::max<ssize_t>(0, take(1, count_max - 1, 0));
+  }
+  topic->held.resize(got < 0 ? 0 : static_cast<size_t>(got));
+  return got;
+}
+
 KafkaError Next(KafkaTopic* topic, uint32_t partition, int timeout_ms, size_t count_max,
                 KafkaMessages* out) {
   Release(topic);
@@ -179,11 +197,9 @@ KafkaError Next(KafkaTopic* topic, uint32_t partition, int timeout_ms, size_t co
   }
   KafkaTopic::Partition& of = topic->partitions[partition];
   if (of.failed != KafkaCode::kOk) return Error(of.failed, of.why);
-  topic->held.resize(count_max);
-  const ssize_t got = rd_kafka_consume_batch(topic->topic, static_cast<int32_t>(partition),
-                                             timeout_ms, topic->held.data(), count_max);
-  topic->held.resize(got < 0 ? 0 : static_cast<size_t>(got));
-  if (got < 0) return ErrorOf(topic, rd_kafka_last_error());
+  if (Consume(topic, partition, timeout_ms, count_max) < 0) {
+    return ErrorOf(topic, rd_kafka_last_error());
+  }
   for (const rd_kafka_message_t* const message : topic->held) {
     if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
       out->end = static_cast<uint64_t>(message->offset);

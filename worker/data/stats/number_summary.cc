@@ -18,7 +18,7 @@ void NumberSummary::Add(float value) {
   mean_ += from_mean / static_cast<double>(count_);
   squares_ += from_mean * (static_cast<double>(value) - mean_);
   distinct_.Add(std::bit_cast<uint32_t>(value + 0.0f));  // -0 is 0.
-  if ((hash & mask_) != 0) return;
+  if (sample_ == 0 || (hash & mask_) != 0) return;
   kept_.emplace_back(hash, value);
   if (kept_.size() <= sample_) return;
   mask_ = 2 * mask_ + 1;

@@ -17,6 +17,7 @@ namespace dt::worker {
 namespace {
 
 constexpr uint64_t kRowsAtOnce = 65536;
+constexpr size_t kSampleMax = size_t{1} << 18;
 
 // A column as it is read for statistics: numbers before they are standardised or cut into bins,
 // empty cells as NaN.
@@ -96,7 +97,8 @@ std::string QuantilesText(const NumberSummary& numbers) {
   return text;
 }
 
-void PutNumbers(const NumberSummary& numbers, const ColumnSpec& column, Split split, Json& out) {
+void PutNumbers(const NumberSummary& numbers, const ColumnSpec& column, bool has_quantiles,
+                Json& out) {
   out["numbers"] = NumbersText(column);
   out["missing"] = numbers.missing();
   if (numbers.count() == 0) return;
@@ -105,19 +107,24 @@ void PutNumbers(const NumberSummary& numbers, const ColumnSpec& column, Split sp
   out["max"] = numbers.max();
   out["mean"] = numbers.mean();
   out["deviation"] = numbers.deviation();
-  const bool has_bins = split == Split::kTrain && column.role == ColumnRole::kFeature;
-  if (has_bins) out["quantiles"] = QuantilesText(numbers);
+  if (has_quantiles) out["quantiles"] = QuantilesText(numbers);
 }
 
 struct Summary {
-  explicit Summary(const ColumnSpec& column) : keys(column) {}
+  Summary(const ColumnSpec& column, bool quantiles)
+      : has_quantiles(quantiles), keys(column), numbers(quantiles ? kSampleMax : 0) {}
+  bool has_quantiles;
   KeySummary keys;
   NumberSummary numbers;
 };
 
-Result<Json> SumUp(const Dataset& data, Split split) {
+// Sums up the columns; `job` are those of the job file.
+Result<Json> SumUp(const Dataset& data, const std::vector<ColumnSpec>& job) {
   std::vector<Summary> summaries;
-  for (const ColumnSpec& column : data.columns()) summaries.emplace_back(column);
+  for (const ColumnSpec& column : data.columns()) {
+    const auto same = std::ranges::find(job, column.name, &ColumnSpec::name);
+    summaries.emplace_back(column, same != job.end() && same->quantiles > 0);
+  }
   std::vector<uint64_t> rows;
   Batch batch;
   for (uint64_t begin = 0; begin < data.rows(); begin += kRowsAtOnce) {
@@ -136,7 +143,7 @@ Result<Json> SumUp(const Dataset& data, Split split) {
     if (column.is_keys()) {
       summaries[c].keys.Put(data.rows(), json);
     } else {
-      PutNumbers(summaries[c].numbers, column, split, json);
+      PutNumbers(summaries[c].numbers, column, summaries[c].has_quantiles, json);
     }
     out["columns"].push_back(std::move(json));
   }
@@ -148,7 +155,7 @@ Result<Json> SumUp(const Dataset& data, Split split) {
 Result<Json> StatsOf(const DataConfig& config, Split split, TaskPool& pool) {
   DT_TRY(const auto data, Dataset::Open(AsRead(config), split, pool));
   if (data->rows() == 0) return Json();
-  return SumUp(*data, split);
+  return SumUp(*data, config.columns);
 }
 
 }  // namespace dt::worker

@@ -66,7 +66,14 @@ TEST_F(ColumnConstants, BinsWithoutSamplesAreJoined) {
     stats.replace(stats.find(from), from.size(), " 0 ");
   }
   EXPECT_THAT(ColumnOf(stats, "{name: price, type: id, quantiles: 4}").edges,
-              ElementsAre(0, 750 * 750));
+              ElementsAre(600 * 600, 750 * 750))
+      << "zeros have a bin of their own";
+  for (int i = 600; i <= 1000; ++i) {
+    const std::string from = (i < 1000 ? " " : "") + std::to_string(i * i);
+    stats.replace(stats.find(from), from.size(), i < 1000 ? " 0" : "0");
+  }
+  EXPECT_THAT(ColumnOf(stats, "{name: price, type: id, quantiles: 4}").edges, ElementsAre())
+      << "of a number that is always the same";
 }
 
 TEST_F(ColumnConstants, OtherStatisticsAreRefusedInOneSentence) {

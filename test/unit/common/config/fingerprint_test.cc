@@ -43,6 +43,8 @@ struct KeyCase {
 };
 using Flags = std::vector<std::string_view>;
 const Flags kPipe = {"data.train=~", "data.format=pipe", "data.command=a"};
+const Flags kEndless = {"data.train=~", "data.format=pipe", "data.command=a",
+                        "train.until=forever"};
 const Flags kKafka = {"data.train=~", "data.format=kafka", "data.kafka={brokers: a, topic: b}"};
 const Flags kPairs = {"model.loss.0={type: in_batch_softmax, input: deep, item: e}"};
 const Flags kFocal = {"model.loss.0.type=focal"};
@@ -60,6 +62,7 @@ const KeyCase kCases[] = {
     {"data.valid", "data.valid=[other.csv]"},
     {"data.test", "data.test=[other.csv]"},
     {"data.command", "data.command=b", kPipe},
+    {"data.partitions", "data.partitions=3", kEndless},
     {"data.kafka.brokers", "data.kafka.brokers=c", kKafka},
     {"data.kafka.topic", "data.kafka.topic=c", kKafka},
     {"data.kafka.from", "data.kafka.from=end", kKafka},
@@ -194,6 +197,7 @@ const KeyCase kCases[] = {
     {"parallel.place.0.table", "parallel.place.0.table=\"?\"", kPlaceTable},
     {"parallel.place.0.weights", "parallel.place.0.weights=wide", kPlaceWeights},
     {"parallel.profile", "parallel.profile=p.json"},
+    {"parallel.data_stats", "parallel.data_stats=/stats.json"},
     {"data.stats", "data.stats=s.json"},
     {"parallel.overlap", "parallel.overlap=false"},
     {"cluster.servers", "cluster.servers=3"},

@@ -266,7 +266,23 @@ TEST(MistakesTogether, AStreamHasNoEnd) {
       "job.yaml:5: data.train: is for formats other than kafka, which gives the samples only\n"
       "2 problems, nothing started");
   EXPECT_EQ(ProblemsAfter("epochs: 10", "epochs: 10, until: forever"),
-            "job.yaml:20: train.until: is for format kafka only\n1 problem, nothing started");
+            "job.yaml:20: train.until: is for formats kafka and pipe only\n"
+            "1 problem, nothing started");
+}
+
+TEST(MistakesTogether, ACommandThatIsAStream) {
+  const auto problems_of = [](const char* data, const char* train) {
+    std::string text = Replaced(kGoodJob, "format: csv\n  train: [train.csv]\n", data);
+    return ProblemsOf(Replaced(text, "epochs: 10", train));
+  };
+  EXPECT_EQ(problems_of("format: pipe\n  command: tail\n", "until: drained"),
+            "job.yaml:20: train.until: found \"drained\", which is for format kafka: without it a "
+            "pipe is read to its end\n1 problem, nothing started");
+  EXPECT_EQ(problems_of("format: pipe\n  partitions: 2\n", "until: forever"),
+            "job.yaml:3: data.command: missing, format pipe runs it to read CSV\n"
+            "job.yaml:5: data.partitions: is for format pipe with train.until: forever only\n"
+            "job.yaml:20: train.until: is for formats kafka and pipe only\n"
+            "3 problems, nothing started");
 }
 
 TEST(MistakesInFiles, AbsentEmptyAndOther) {

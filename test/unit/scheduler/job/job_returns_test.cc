@@ -9,6 +9,7 @@
 namespace dt::scheduler {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class JobReturnsTest : public JobTest {
@@ -62,6 +63,32 @@ TEST_F(JobReturnsTest, AllAreToldAndItBeginsInTheNextGenerationWithThoseThatJoin
   Join(13, Role::kServer);
   Tick(seconds(1));
   EXPECT_EQ(job_->phase(), JobPhase::kReading);
+}
+
+// Messages that came meanwhile are not passed over.
+TEST_F(JobReturnsTest, AStreamBeginsAgainWhereItBegan) {
+  config_.data.stream = StreamConfig{.from_end = true};
+  config_.train.batch_size = 1000;  // It waits for more messages.
+  MakeThatReturns();
+  DataReadyMessage data = Data(0);
+  const auto read = [&](uint64_t first, uint64_t end) {
+    data.partitions = {{0, end}, {0, 7}};
+    for (uint64_t from : {first, first + 1}) Say(from, data);
+    for (uint64_t from : {first, first + 1, first + 2}) Say(from, ReadyMessage{});
+  };
+  JoinAll();
+  read(1, 5);
+  ASSERT_TRUE(job_->record().training.has_value());
+  End(1, true);
+  BeginAgain();
+  for (const uint64_t process : {12, 13}) Join(process, Role::kWorker);
+  Join(14, Role::kServer);
+  Tick(seconds(1));
+  read(12, 50);
+  ASSERT_TRUE(job_->record().training.has_value());
+  EXPECT_THAT(job_->record().training->schedule.stream.ends, ElementsAre(50, 7));
+  EXPECT_THAT(job_->record().stream_begins, ElementsAre(5, 7));
+  EXPECT_EQ(job_->record().training->schedule.stream.next, job_->record().stream_begins);
 }
 
 // It had only been silent.

@@ -20,12 +20,12 @@ class StreamTest : public ::testing::Test {
  protected:
   void Begin(const std::vector<PartitionRange>& partitions, const Offsets& offsets = {},
              bool from_end = false) {
-    Result<StreamRecord> begun = Stream::Begin(partitions, offsets, from_end);
+    Result<StreamRecord> begun = Stream::Begin(partitions, offsets, {.from_end = from_end});
     ASSERT_TRUE(begun.ok()) << begun.status();
     record_ = *std::move(begun);
   }
   static std::string WhyNot(const std::vector<PartitionRange>& partitions, const Offsets& offsets) {
-    return ToText(Stream::Begin(partitions, offsets, false).status());
+    return ToText(Stream::Begin(partitions, offsets, {}).status());
   }
   void Grow(uint32_t partition, uint64_t end) { stream_.OnReport({{partition}, {{0, end}}}); }
   uint64_t TakenFor(uint64_t steps) {
@@ -47,10 +47,13 @@ TEST_F(StreamTest, BeginsWithTheOldestTheNextOrThoseOfTheCheckpoint) {
   EXPECT_THAT(record_.next, ElementsAre(20, 7));
   Begin({{5, 20}, {0, 7}, {3, 4}}, {6, 7}, true);
   EXPECT_THAT(record_.next, ElementsAre(6, 7, 3)) << "all of a partition that is new";
+  record_ = *Stream::Begin({{}, {}}, {6, 7}, {.command = "tail"});
+  EXPECT_THAT(record_.next, ElementsAre(6, 7)) << "commands say later how far they go";
+  EXPECT_EQ(record_.ends, record_.next);
 }
 
 TEST_F(StreamTest, RefusesWhatIsNotThereAnyMore) {
-  EXPECT_THAT(WhyNot({{5, 20}}, {6, 7}), HasSubstr("1 partitions, and 2 when"));
+  EXPECT_THAT(WhyNot({{5, 20}}, {6, 7}), HasSubstr("1 partitions, and the job has trained on 2"));
   EXPECT_THAT(WhyNot({{5, 20}, {9, 9}}, {6, 7}), HasSubstr("partition 1: the job goes on with "
                                                            "message 7, and the oldest"));
   EXPECT_THAT(WhyNot({{0, 3}}, {6}), HasSubstr("ends before message 3"));
@@ -125,7 +128,7 @@ class StreamScheduleTest : public ::testing::Test {
   void Begin(std::vector<PartitionRange> partitions, ScheduleState state = {}) {
     const Offsets offsets = state.offsets.value_or(Offsets());
     record_ = ScheduleFrom(config_, std::move(state));
-    record_.stream = *Stream::Begin(partitions, offsets, false);
+    record_.stream = *Stream::Begin(partitions, offsets, {});
     schedule_.emplace(config_, record_);
   }
   template <class Kind>
@@ -182,6 +185,19 @@ TEST_F(StreamScheduleTest, EvaluatesAWindowBeforeItIsTrained) {
   const auto train = Take<schedule::Train>();
   EXPECT_EQ(train.cut, evaluate.cut);
   EXPECT_THAT(schedule_->state().history, SizeIs(1));
+}
+
+TEST_F(StreamScheduleTest, ItsHistoryHasAnEnd) {
+  config_.evaluate_every = 1;
+  config_.stream->forever = true;
+  Begin({{0, 1'000'000}});
+  for (int i = 0; i < 1100; ++i) {
+    Train(Take<schedule::Train>());
+    Take<schedule::Evaluate>();
+    schedule_->OnEvaluated({});
+  }
+  EXPECT_THAT(schedule_->state().history, SizeIs(1000));
+  EXPECT_EQ(schedule_->state().history.front().step, 101u);
 }
 
 TEST_F(StreamScheduleTest, ARecallGivesMessagesBack) {

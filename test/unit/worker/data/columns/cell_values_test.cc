@@ -70,6 +70,7 @@ TEST(Times, HaveTheirPartsInUtc) {
   EXPECT_EQ(PartOfCell("day", "-1"), 31u);
   EXPECT_EQ(PartOfCell("day", "2024-03-01T00:30+01:00"), 29u) << "of February, in UTC";
   EXPECT_EQ(PartOfCell("hour", "2024-05-01T23:30:00-0145"), 1u);
+  EXPECT_EQ(PartOfCell("hour", "2024-05-01 00:30:00+02"), 22u);
   EXPECT_EQ(PartOfCell("weekday", "2024-05-05T23:59:59.999999Z"), 6u) << "a Sunday";
   EXPECT_EQ(PartOfCell("month", "0000-01-01"), 1u);
   EXPECT_EQ(PartOfCell("month", "9999-12-31T23:59:59"), 12u);

@@ -1,6 +1,8 @@
 // Goal: the stripes of a split have each of its rows once, in the order of the files, and each byte
 // is read once. Method: files of several formats are cut into many stripes, down to a few bytes,
 // and compared with the whole.
+#include <cmath>
+
 #include <gmock/gmock.h>
 
 #include "test/unit/worker/data/data_files.h"
@@ -11,7 +13,11 @@
 namespace dt::worker {
 namespace {
 
+using ::testing::Each;
+using ::testing::FloatEq;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Lt;
 
 std::string CsvRows(uint32_t rows, std::string_view header = "") {
   std::string text(header);
@@ -121,6 +127,29 @@ TEST_F(Parts, AStripeComesFromItsCache) {
     ASSERT_TRUE(stripe.ok()) << stripe.status();
     EXPECT_EQ((*stripe)->open_stats().from_cache, cached);
   }
+}
+
+// Stripes 0 and 1 hold equal rows, stripe 2 others.
+TEST_F(Parts, DerivedColumnsAreOfTheStripe) {
+  std::string ten = "click,item,text\n", four = ten;
+  for (uint32_t i = 0; i < 120; ++i) ten += fmt::format("1,{},t\n", 10 + i % 10);
+  for (uint32_t i = 0; i < 120; ++i) four += fmt::format("1,{},t\n", 20 + i % 4);
+  config_.train = {dir_.Write("a.csv", ten), dir_.Write("b.csv", ten), dir_.Write("c.csv", four)};
+  config_.columns.push_back(Column("others", ColumnType::kIds));
+  config_.columns.back().transform = "sampled_uniform";
+  config_.columns.back().length = 2;
+  config_.columns.push_back(Column("log_q", ColumnType::kFloat));
+  config_.columns.back().transform = "log_frequency";
+  for (const size_t column : {3u, 4u}) config_.columns[column].of = {"item"};
+  const StripedDataset data(config_, Split::kTrain, 3, pool_);
+  std::vector<Batch> stripes;
+  for (uint32_t s = 0; s < 3; ++s) stripes.push_back(AllOf(**data.Stripe(s)));
+  EXPECT_THAT(stripes[0].columns[4].floats, Each(FloatEq(std::log(0.1f))));
+  EXPECT_THAT(stripes[2].columns[4].floats, Each(FloatEq(std::log(0.25f))));
+  EXPECT_THAT(stripes[0].columns[3].keys, Each(::testing::AllOf(Ge(10u), Lt(20u))));
+  EXPECT_THAT(stripes[2].columns[3].keys, Each(::testing::AllOf(Ge(20u), Lt(24u))));
+  EXPECT_EQ(stripes[0].columns[1].keys, stripes[1].columns[1].keys);
+  EXPECT_NE(stripes[0].columns[3].keys, stripes[1].columns[3].keys);
 }
 
 // Counts the bytes that are read.

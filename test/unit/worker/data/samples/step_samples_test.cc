@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "common/config/run_config.h"
-#include "worker/data/kafka/stream_delays.h"
+#include "worker/data/stream/stream_delays.h"
 #include "worker/data/striped_dataset.h"
 
 namespace dt::worker {

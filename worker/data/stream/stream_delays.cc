@@ -1,4 +1,4 @@
-#include "worker/data/kafka/stream_delays.h"
+#include "worker/data/stream/stream_delays.h"
 
 #include <algorithm>
 #include <cmath>

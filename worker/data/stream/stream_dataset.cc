@@ -1,5 +1,6 @@
-#include "worker/data/kafka/stream_dataset.h"
+#include "worker/data/stream/stream_dataset.h"
 
+#include <algorithm>
 #include <bit>
 #include <numeric>
 #include <utility>
@@ -16,33 +17,33 @@
 namespace dt::worker {
 namespace {
 
-// The cells of a message are the listed columns, but for those that are made of others.
+// The cells of a message are what the listed columns are read from, in this order.
 std::unique_ptr<LineDecoder> DecoderOf(const DataConfig& config) {
+  std::vector<std::string> names;
+  const auto cell_of = [&](const std::string& name) {
+    const auto at = std::ranges::find(names, name) - names.begin();
+    if (static_cast<size_t>(at) == names.size()) names.push_back(name);
+    return static_cast<size_t>(at);
+  };
   DelimitedOptions options{.delimiter = config.delimiter};
   for (const ColumnSpec& column : config.columns) {
-    options.cell_of_column.push_back(column.is_crossed() ? kNoCell : options.cells++);
+    options.cell_of_column.push_back(column.is_crossed() ? kNoCell
+                                                         : cell_of(column.name_in_file()));
+    options.weights_of_column.push_back(column.weights.empty() ? kNoCell : cell_of(column.weights));
   }
+  options.cells = names.size();
   return MakeDelimitedDecoder(config.columns, std::move(options));
 }
 
 }  // namespace
 
-KafkaReader::Options KafkaOptionsOf(const StreamConfig& config,
-                                    std::function<Status()> interrupted) {
-  return {.brokers = config.brokers,
-          .topic = config.topic,
-          .settings = config.settings,
-          .patience = config.patience,
-          .interrupted = std::move(interrupted)};
-}
-
 // Fetches and parses messages. Used by one thread at a time.
 class StreamDataset::Source {
  public:
-  Source(const DataConfig& config, std::unique_ptr<KafkaReader> reader)
+  Source(const DataConfig& config, std::unique_ptr<MessageReader> reader)
       : config_(config), decoder_(DecoderOf(config)), reader_(std::move(reader)) {}
 
-  KafkaReader& reader() { return *reader_; }
+  MessageReader& reader() { return *reader_; }
   // Adds the times at which the messages were written.
   Status Gather(std::span<const uint64_t> rows, Batch& batch, std::vector<double>& written);
 
@@ -52,7 +53,7 @@ class StreamDataset::Source {
 
   const DataConfig& config_;
   const std::unique_ptr<LineDecoder> decoder_;
-  const std::unique_ptr<KafkaReader> reader_;
+  const std::unique_ptr<MessageReader> reader_;
   Block block_;
   RowScratch scratch_;
   uint64_t skipped_ = 0;
@@ -75,7 +76,7 @@ Status StreamDataset::Source::Parse(uint32_t partition, uint64_t offset, std::st
 }
 
 Status StreamDataset::Source::Refuse(uint32_t partition, uint64_t offset, std::string_view error) {
-  Status bad = Malformed("topic {}, partition {}, offset {}: {}", config_.stream->topic, partition,
+  Status bad = Malformed("{}, partition {}, offset {}: {}", config_.stream->Name(), partition,
                          offset, error);
   if (config_.on_error == OnError::kStop) {
     return WithHint(std::move(bad), "write correct messages, or set data.on_error to skip");
@@ -96,7 +97,7 @@ Status StreamDataset::Source::Gather(std::span<const uint64_t> rows, Batch& batc
     const uint32_t partition = StripeOf(rows[i]);
     const uint64_t first = RowInStripe(rows[i]);
     DT_TRY_STATUS(reader_->Read(partition, {first, first + (next - i)},
-                                [&](const KafkaReader::Message& message) {
+                                [&](const MessageReader::Message& message) {
                                   if (message.written > 0) written.push_back(message.written);
                                   return Parse(partition, message.offset, message.text);
                                 }));
@@ -111,15 +112,14 @@ Status StreamDataset::Source::Gather(std::span<const uint64_t> rows, Batch& batc
 
 StreamDataset::StreamDataset(const DataConfig& config, std::unique_ptr<Source> source)
     : columns_(config.columns),
-      fingerprint_(HashString(config.stream->topic)),
+      fingerprint_(HashString(config.stream->Name())),
       source_(std::move(source)) {}
 
 StreamDataset::~StreamDataset() = default;
 
 Result<std::unique_ptr<StreamDataset>> StreamDataset::Open(const DataConfig& config,
-                                                           std::function<Status()> interrupted) {
+                                                           std::unique_ptr<MessageReader> reader) {
   DT_TRY_STATUS(CheckListedColumns(config.columns));
-  DT_TRY(auto reader, KafkaReader::Open(KafkaOptionsOf(*config.stream, std::move(interrupted))));
   return std::make_unique<StreamDataset>(config,
                                          std::make_unique<Source>(config, std::move(reader)));
 }

@@ -1,9 +1,8 @@
-// The training samples of a job that trains on a Kafka topic: the messages are lines of CSV with
+// The training samples of a job that trains on a stream: the messages are lines of CSV with
 // the columns of data.columns in their order. Nothing is cached: messages are fetched as they are
 // gathered, so those of one partition should be asked for in the order of their offsets.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,24 +12,20 @@
 #include "common/cluster/stream_cut.h"
 #include "common/config/data_config.h"
 #include "worker/data/dataset.h"
-#include "worker/data/kafka/kafka_reader.h"
-#include "worker/data/kafka/stream_delays.h"
+#include "worker/data/stream/message_reader.h"
+#include "worker/data/stream/stream_delays.h"
 
 namespace dt::worker {
-
-KafkaReader::Options KafkaOptionsOf(const StreamConfig& config,
-                                    std::function<Status()> interrupted);
 
 // Any thread.
 class StreamDataset : public Dataset {
  public:
-  // Connects to the brokers. `config` outlives it; `interrupted`, asked while it waits for
-  // messages, ends the wait if it is not OK. REQUIRES: config.stream.
-  // Errors: those of KafkaReader; Invalid, if data.columns cannot be read from CSV.
+  // `config` outlives it. REQUIRES: config.stream.
+  // Errors: Invalid, if data.columns cannot be read from CSV.
   static Result<std::unique_ptr<StreamDataset>> Open(const DataConfig& config,
-                                                     std::function<Status()> interrupted);
+                                                     std::unique_ptr<MessageReader> reader);
 
-  // The messages of each partition, now. Errors: those of KafkaReader.
+  // The messages of each partition, now. Errors: those of the reader.
   Result<std::vector<PartitionRange>> Partitions() const;
 
   uint64_t rows() const override { return 0; }  // It has no last one.
@@ -39,7 +34,7 @@ class StreamDataset : public Dataset {
   const OpenStats& open_stats() const override { return stats_; }
   // A row is named by its partition and offset, as StripeRow(partition, offset). There are fewer
   // samples than rows if the topic has no message at some offset, or with data.on_error: skip.
-  // Errors: those of KafkaReader; Malformed, if a message cannot be parsed.
+  // Errors: those of the reader; Malformed, if a message cannot be parsed.
   // REQUIRES: no batch.part.
   Status Gather(std::span<const uint64_t> rows, Batch& batch) const override;
 
