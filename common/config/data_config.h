@@ -18,7 +18,7 @@ enum class OnError { kStop, kSkip };
 // Training data that grows while the job runs: a topic of Kafka, or what commands print.
 struct StreamConfig {
   std::string command;      // Not empty: it is run for each partition, and prints its messages.
-  uint32_t partitions = 0;  // Of a command.
+  uint32_t partitions = 0;  // How many a command is run for.
   std::string brokers;      // HOST:PORT, or several with commas between.
   std::string topic;
   bool from_end = false;  // The job begins with the messages that come from then on.

@@ -21,7 +21,7 @@ inline constexpr size_t kQuantilePoints = 1001;
 
 struct ColumnStats {
   uint64_t distinct = 0;  // Keys; 0: unknown, or the column has numbers.
-  // Of numbers; empty if the column has keys, or no number at all.
+  // These are set if the column holds numbers; they are empty if it has keys, or nothing.
   std::string numbers;  // NumbersText of the column that was read.
   std::optional<float> mean, deviation;
   std::vector<float> quantiles;  // Ascending [kQuantilePoints].
@@ -29,8 +29,8 @@ struct ColumnStats {
 // By name of the column.
 using DataStats = std::map<std::string, ColumnStats, std::less<>>;
 
-// Which numbers the statistics of a column describe: "price, clip [0, 100], log". Columns with the
-// same text have the same numbers before they are standardised or cut into bins.
+// Names the numbers that a column's statistics describe: "price, clip [0, 100], log". Columns with
+// the same text have the same numbers before they are standardised or cut into bins.
 std::string NumbersText(const ColumnSpec& column);
 
 // Error: Invalid, with one problem per line.

@@ -125,7 +125,7 @@ struct StartMessage {
   Step steps_before = 0;
   // The training rows of each stripe of the data; empty if it is not cut into stripes.
   std::vector<uint64_t> stripe_rows;
-  // Of a stream, by partition: messages before are trained on. Empty: none are.
+  // For a stream, by partition: messages before it are trained on. Empty: none are.
   std::vector<uint64_t> stream_begins;
   DT_FIELDS(view, slices, team, plans, tables_on_worker, steps_before, stripe_rows, stream_begins)
 };

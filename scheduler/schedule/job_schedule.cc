@@ -15,7 +15,7 @@ constexpr uint32_t kTrainsAhead = 2, kTrainsAheadMax = 256;
 constexpr double kOrderSeconds = 0.4;
 constexpr uint64_t kOrderStepsMax = 4096;
 
-// Of a stream, which may have no end.
+// A stream may have no end, so that its oldest evaluations are dropped.
 constexpr size_t kEvaluationsKept = 1000;
 
 Step NextMultiple(Step above, uint64_t of) { return (above / of + 1) * of; }

@@ -75,7 +75,7 @@ class Cluster {
   World world_;
   Wires wires_;
   MeshHub meshes_;
-  std::unique_ptr<SimTopic> topic_;  // Null: the job trains on files.
+  std::unique_ptr<SimTopic> topic_;  // It is null if the job trains on files.
   uint64_t incarnations_ = 0, starts_ = 0, terms_ = 0;
   bool resumed_ = false, returns_ = false;
   SimScheduler::Disk disk_;

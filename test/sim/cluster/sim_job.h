@@ -51,7 +51,7 @@ inline bool HasManySteps(Mode mode) {
          mode == Mode::kManyWorkersManySteps;
 }
 inline bool HasStream(Mode mode) { return mode >= Mode::kStream; }
-// Of a stream: so many come in all.
+// How many samples the job trains on in an epoch, or in all if they come as a stream.
 inline uint32_t SamplesOf(Mode mode) {
   if (HasStream(mode)) return 320;
   if (mode == Mode::kManyWorkersManySteps) return 480;

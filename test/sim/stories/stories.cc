@@ -5,7 +5,7 @@
 namespace dt::sim {
 namespace {
 
-constexpr uint64_t kSeeds = 14;  // Of each kind of stories.
+constexpr uint64_t kSeeds = 14;  // So many stories of each kind are told.
 
 double ShareOf(double share) { return share * static_cast<double>(SimSeeds(kSeeds).size()); }
 

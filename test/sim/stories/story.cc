@@ -277,7 +277,7 @@ void ExpectAsPromised(Mode mode, const Misfortunes& misfortunes, Story& story) {
   // workers, and each updates a row that several of its samples have once.
   const bool unbounded = mode == Mode::kUnbounded || mode == Mode::kUnboundedManyWorkers;
   if (unbounded || (!IsSynchronous(mode) && story.tally().views > 0)) return;
-  if (HasStream(mode)) return;  // What a step has depends on when messages come.
+  if (HasStream(mode)) return;  // The samples of a step depend on when messages come.
   // A server may be lost together with the best model.
   const bool best_lost = RestoresTheBest(mode) && !ending->restored;
   EXPECT_TRUE(!best_lost || story.tally().best_lost > 0);

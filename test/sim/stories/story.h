@@ -37,7 +37,7 @@ struct Misfortunes {
   double hang_worker = 0;     // Its train thread; its heartbeats go on. Never the last.
   double worker_returns = 0;  // The chance that another is started in its place.
   double stop = 0;            // By the user, who resumes it.
-  double stop_brokers = 0;    // Of a stream, for a while.
+  double stop_brokers = 0;    // A stream gives no messages for a while.
   uint32_t kills_max = 3;     // Of all kinds together, stops included.
 };
 

@@ -35,7 +35,7 @@ class SignedLogs {
   std::vector<float> small_;
 };
 
-// What the cells of one column become, decided once for all of them. Immutable: any thread.
+// Turns the cells of one column into keys or numbers. Immutable: any thread.
 class CellConverter {
  public:
   // What a cell holds, or an item of it.

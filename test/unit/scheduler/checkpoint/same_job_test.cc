@@ -133,7 +133,7 @@ TEST_F(SameJobTest, AnotherFormatIsTold) {
       << ToText(status);
 }
 
-// What columns become matters to an evaluation, but for constants, which it takes from the
+// An evaluation needs columns that are read alike, but for constants, which it takes from the
 // checkpoint.
 TEST_F(SameJobTest, ConstantsOfColumnsAreThoseOfTheCheckpoint) {
   const std::string columns =
