@@ -346,8 +346,7 @@ class Parser {
   }
 
   void AddBench() {
-    CLI::App* bench =
-        Command(app_, "bench", "Measure this machine and this program", "bench store --json");
+    CLI::App* bench = Command(app_, "bench", "Measure this machine", "bench store --json");
     bench->require_subcommand(1);
     for (const char* what : {"store", "disk", "transport", "plan", "devices"}) {
       CLI::App* sub = Command(*bench, what, std::string("Measure: ") + what,
@@ -362,9 +361,10 @@ class Parser {
     peer->add_option("--scheduler", out_.scheduler)->required();
     peer->add_option("--format", out_.format)->required();
     CLI::App* train = Command(*bench, "train", "Measure training of a job, and where the time goes",
-                              "bench train configs/frappe_deepfm.yaml --set train.epochs=1");
-    JobFlags(train);
+                              "bench train configs/frappe_deepfm.yaml --budget");
+    JobFlags(train, false);
     train->add_flag("--json", out_.json, "One JSON object");
+    train->add_flag("--budget", out_.budget, "A step's time by kind of work (no job: four models)");
   }
 
   CommandLine& out_;

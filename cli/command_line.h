@@ -38,9 +38,10 @@ struct CommandLine {
   std::string out_path;                   // predict, data generate, report, export
   uint64_t rows = 1'000'000;
   uint64_t seed = 1;
-  std::string table;  // export --table
-  std::string pass;   // plan --after
-  uint32_t rank = 0;  // plan --rank
+  std::string table;    // export --table
+  bool budget = false;  // bench train
+  std::string pass;     // plan --after
+  uint32_t rank = 0;    // plan --rank
   std::string schema = "job";
   std::string format = "text";
   std::string program;  // argv[0], for starting further processes.

@@ -28,6 +28,7 @@ struct Begin {
   std::string scheduler;
   std::string predictions_path;
   bool evaluates = false;
+  std::function<void(Step step)> on_step;
   std::stop_token stop;      // Stops the role.
   std::stop_token job_stop;  // Set when the scheduler has been asked for a clean stop.
 };
@@ -49,7 +50,8 @@ Status RunWorker(const Begin& begin) {
                                                   .evaluates = begin.evaluates,
                                                   .predictions_path = begin.predictions_path,
                                                   .stop = begin.stop,
-                                                  .skip_delays = begin.job_stop}));
+                                                  .skip_delays = begin.job_stop,
+                                                  .on_step = begin.on_step}));
   return worker->Run(begin.stop);
 }
 
@@ -84,6 +86,7 @@ JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
                     (*scheduler)->endpoint(),
                     options.predictions_path,
                     options.goal == scheduler::Goal::kEvaluate,
+                    options.on_step,
                     roles.get_token(),
                     job_stop.get_token()};
   Status server_end, worker_end;

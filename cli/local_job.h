@@ -19,6 +19,7 @@ struct LocalJobOptions {
   std::string checkpoint;        // For Goal::kEvaluate.
   std::string predictions_path;  // For Goal::kEvaluate: predictions are also written here, as CSV.
   std::function<void(const scheduler::Progress&)> on_progress;
+  std::function<void(Step step)> on_step = {};  // See WorkerOptions.
   std::stop_token stop;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,13 @@ double Median(std::vector<double> values);  // 0 if there are no values.
 // Prints text for people, or one JSON object {"machine", "cases": […]}.
 void PrintBench(const std::vector<BenchCase>& cases, bool json);
 
+struct BudgetOptions {
+  std::string job_path;  // Empty: the jobs of budget_jobs.h, in fp32 and in bf16.
+  std::vector<std::string> overrides;
+  std::stop_token stop;
+};
+// Errors: those of the jobs; Cancelled.
+Result<std::vector<BenchCase>> BenchBudget(const BudgetOptions& options);
 BenchCase BenchDedup();  // One of the cases of BenchStore.
 std::vector<BenchCase> BenchStore();
 std::vector<BenchCase> BenchDisk();  // Cases of BenchStore.

@@ -11,8 +11,19 @@
 namespace dt::cli {
 namespace {
 
+int MeasureBudget(const CommandLine& line, StopSignals& signals) {
+  const Result<std::vector<BenchCase>> cases = BenchBudget(
+      {.job_path = line.job_path, .overrides = line.overrides, .stop = signals.token()});
+  if (!cases.ok()) return EndWithError(line, "", cases.status());
+  PrintBench(*cases, line.json);
+  return 0;
+}
+
 // Trains the job once in this process and prints rates and resource use of the whole run.
 int BenchTrain(const CommandLine& line, StopSignals& signals) {
+  if (line.job_path.empty()) {
+    return EndWithError(line, "", Invalid("bench train needs a job file, or --budget"));
+  }
   const Result<JobConfig> job =
       LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
   if (!job.ok()) return EndWithError(line, "", job.status());
@@ -52,7 +63,9 @@ int MeasureDevices(const CommandLine& line) {
 }  // namespace
 
 int RunBench(const CommandLine& line, StopSignals& signals) {
-  if (line.command == "bench train") return BenchTrain(line, signals);
+  if (line.command == "bench train") {
+    return line.budget ? MeasureBudget(line, signals) : BenchTrain(line, signals);
+  }
   if (line.command == "bench devices") return MeasureDevices(line);
   if (line.command == "bench peer") return RunBenchPeer(line, signals);
   std::vector<BenchCase> cases;

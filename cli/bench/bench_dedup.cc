@@ -2,9 +2,9 @@
 // pull: 26 columns of 2,048 ids each, with a Zipf distribution (1.05) over a million ids per
 // column.
 #include <algorithm>
-#include <cmath>
 
 #include "cli/bench/bench.h"
+#include "cli/bench/zipf.h"
 #include "common/base/hash.h"
 #include "common/base/philox.h"
 #include "worker/lookup/key_numbering.h"
@@ -17,15 +17,12 @@ constexpr uint32_t kIds = 1'000'000;
 constexpr int kPairs = 12;
 
 std::vector<std::vector<Key>> DrawBatches() {
-  std::vector<double> below(kIds);  // Probability of this id or a smaller one, unscaled.
-  double sum = 0;
-  for (uint32_t id = 0; id < kIds; ++id) below[id] = sum += std::pow(id + 1.0, -1.05);
+  const Zipf zipf(kIds, 1.05);
   std::vector<std::vector<Key>> batches(kBatches);
   for (uint32_t b = 0; b < kBatches; ++b) {
     for (uint32_t i = 0; i < kColumns * kSamples; ++i) {
-      const double draw = 0x1p-32 * Philox(1, b, i)[0] * sum;
-      const auto id = static_cast<uint64_t>(std::ranges::lower_bound(below, draw) - below.begin());
-      batches[b].push_back(MixBits((uint64_t{i / kSamples} << 40) + id + 1));
+      auto bits = [&, n = uint32_t{0}]() mutable { return 0x1p-32 * Philox(1 + n++, b, i)[0]; };
+      batches[b].push_back(MixBits((uint64_t{i / kSamples} << 40) + zipf.Draw(bits)));
     }
   }
   return batches;

@@ -6,6 +6,7 @@
 #include <tbb/task_arena.h>
 
 #include "common/base/check.h"
+#include "common/runtime/work_span.h"
 
 namespace dt {
 
@@ -27,10 +28,14 @@ void TaskPool::ParallelFor(size_t n, size_t grain,
   const size_t pieces = (n + grain - 1) / grain;
   if (pieces == 0) return;
   if (pieces == 1) return body(0, n);
+  WorkKind& work = WorkSpan::current();
   impl_->arena.execute([&] {
     tbb::parallel_for(
         size_t{0}, pieces,
-        [&](size_t piece) { body(piece * grain, std::min(n, (piece + 1) * grain)); },
+        [&](size_t piece) {
+          const WorkSpan span(work);
+          body(piece * grain, std::min(n, (piece + 1) * grain));
+        },
         tbb::simple_partitioner());
   });
 }

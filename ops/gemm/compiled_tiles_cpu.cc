@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <span>
-#include <type_traits>
 
 #include "common/base/check.h"
-#include "common/base/float_formats.h"
 #include "ops/gemm/compiled_product_cpu.h"
 #include "ops/gemm/gemm_tiles_cpu.h"
 
@@ -26,42 +24,20 @@ TileSize TileFor(const GemmShape& shape) {
 
 // One factor of a product: rows of op(A) or columns of op(B), each a line of k numbers. Lines are
 // stored one after the other, or with `as_columns` as the columns of [k, lines].
-template <class T>
 struct Factor {
-  // `ready` is in the type of the product; otherwise it is converted from `wide` or `bf16`.
-  const T* ready = nullptr;
+  const uint16_t* bf16 = nullptr;  // If null, numbers are rounded from `wide`.
   const float* wide = nullptr;
-  const uint16_t* bf16 = nullptr;
   size_t lines = 0, k = 0;
   bool as_columns = false;
+
+  void Take(size_t at, size_t count, uint16_t* to) const {
+    if (bf16 != nullptr) {
+      std::copy_n(bf16 + at, count, to);
+    } else {
+      RoundToBf16({wide + at, count}, to);
+    }
+  }
 };
-
-void Convert(std::span<const float> from, uint16_t* to) { RoundToBf16(from, to); }
-void Convert(std::span<const uint16_t> from, uint16_t* to) { std::ranges::copy(from, to); }
-void Convert(std::span<const uint16_t> from, float* to) {
-  for (size_t i = 0; i < from.size(); ++i) to[i] = FromBf16(from[i]);
-}
-// Rounds floats to bf16 values, for a processor that cannot multiply bf16.
-void Convert(std::span<const float> from, float* to) {
-  constexpr size_t kPiece = 256;
-  uint16_t bits[kPiece];
-  for (size_t at = 0; at < from.size(); at += kPiece) {
-    const size_t count = std::min(kPiece, from.size() - at);
-    StoreBf16(from.subspan(at, count), bits);
-    Convert(std::span<const uint16_t>(bits, count), to + at);
-  }
-}
-
-template <class T>
-void Take(const Factor<T>& from, size_t at, size_t count, T* to) {
-  if (from.ready != nullptr) {
-    std::copy_n(from.ready + at, count, to);
-  } else if (from.bf16 != nullptr) {
-    Convert(std::span(from.bf16 + at, count), to);
-  } else {
-    Convert(std::span(from.wide + at, count), to);
-  }
-}
 
 // Numbers [from, from + k) of lines [first, first + count), padded to `padded_count` lines of
 // `padded_k` numbers. Padding of k is zero; padding lines may hold anything.
@@ -71,57 +47,56 @@ struct Part {
 };
 // Returns the part densely packed, in its stored order. REQUIRES: whole lines, unless stored as
 // columns.
-template <Purpose purpose, class T>
-const T* LinesOf(const Factor<T>& factor, const Part& part) {
+template <Purpose purpose>
+const uint16_t* LinesOf(const Factor& factor, const Part& part) {
   const bool padded = part.count != part.padded_count || part.k != part.padded_k;
   const bool together = !factor.as_columns || part.count == factor.lines;
   const size_t at =
       factor.as_columns ? part.from * factor.lines + part.first : part.first * factor.k;
-  if (together && !padded && factor.ready != nullptr) return factor.ready + at;
-  T* const to = TileBuffer<T, purpose>(part.padded_count * part.padded_k);
+  if (together && !padded && factor.bf16 != nullptr) return factor.bf16 + at;
+  const WorkSpan span(kPackingWork);
+  kPackingWork.Count(2 * part.count * part.k * sizeof(uint16_t));
+  uint16_t* const to = TileBuffer<uint16_t, purpose>(part.padded_count * part.padded_k);
   if (!factor.as_columns) {
     DT_CHECK(part.from == 0 && part.k == factor.k && part.padded_k == part.k);
-    Take(factor, at, part.count * part.k, to);
+    factor.Take(at, part.count * part.k, to);
     return to;
   }
   for (size_t p = 0; p < part.k; ++p) {
-    Take(factor, at + p * factor.lines, part.count, to + p * part.padded_count);
+    factor.Take(at + p * factor.lines, part.count, to + p * part.padded_count);
   }
-  std::fill(to + part.k * part.padded_count, to + part.padded_k * part.padded_count, T(0));
+  std::fill(to + part.k * part.padded_count, to + part.padded_k * part.padded_count, uint16_t{0});
   return to;
 }
 
-template <class T>
-Factor<T> FactorA(const GemmTask<float>& task) {
-  const GemmShape& shape = task.shape;
-  Factor<T> a{.wide = task.a, .bf16 = task.bf16_a, .lines = shape.m, .k = shape.k};
-  a.as_columns = shape.transpose_a;
-  if constexpr (std::is_same_v<T, float>) {
-    if (task.math == GemmMath::kFp32) a.ready = task.a;
-  } else {
-    a.ready = task.bf16_a;
-  }
-  return a;
+Factor FactorA(const GemmTask<float>& task) {
+  return {.bf16 = task.bf16_a,
+          .wide = task.a,
+          .lines = task.shape.m,
+          .k = task.shape.k,
+          .as_columns = task.shape.transpose_a};
 }
 
-// B is converted once for all tiles.
-template <class T>
-Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
+// B is rounded once for all tiles.
+Factor FactorB(TaskPool& pool, const GemmTask<float>& task) {
   const GemmShape& shape = task.shape;
-  Factor<T> b{.wide = task.b, .bf16 = task.bf16_b, .lines = shape.n, .k = shape.k};
+  Factor b{.bf16 = task.bf16_b, .wide = task.b, .lines = shape.n, .k = shape.k};
   b.as_columns = !shape.transpose_b;
-  if constexpr (std::is_same_v<T, float>) {
-    if (task.math == GemmMath::kFp32) b.ready = task.b;
-  } else {
-    b.ready = task.bf16_b;
-  }
-  if (b.ready != nullptr) return b;
+  if (b.bf16 != nullptr) return b;
   constexpr size_t kPiece = 16384;
-  T* const to = reinterpret_cast<T*>(task.workspace);
+  auto* const to = reinterpret_cast<uint16_t*>(task.workspace);
+  const WorkSpan span(kPackingWork);
+  kPackingWork.Count(6 * shape.k * shape.n);
   pool.ParallelFor(shape.k * shape.n, kPiece,
-                   [&](size_t begin, size_t end) { Take(b, begin, end - begin, to + begin); });
-  b.ready = to;
+                   [&](size_t begin, size_t end) { b.Take(begin, end - begin, to + begin); });
+  b.bf16 = to;
   return b;
+}
+
+}  // namespace
+
+size_t CompiledWorkspace(const GemmTask<float>& task) {
+  return task.shape.k * task.shape.n * sizeof(uint16_t);
 }
 
 // ------------------------------------------------------------ tiles
@@ -129,11 +104,10 @@ Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
 // If both factors are stored as columns, sums are made in pieces, so that the packed lines of a
 // tile stay small. If the number of rows varies (A's rows, or the terms of each sum), kernels are
 // compiled only for multiples of kStep.
-template <class T>
-void TilesOf(TaskPool& pool, const GemmTask<float>& task) {
+void CompiledTiles(TaskPool& pool, const GemmTask<float>& task) {
   constexpr size_t kStep = 32, kTerms = 256;
   const GemmShape& shape = task.shape;
-  const Factor<T> a = FactorA<T>(task), b = FactorB<T>(pool, task);
+  const Factor a = FactorA(task), b = FactorB(pool, task);
   const bool in_pieces = a.as_columns && b.as_columns;
   TileSize size = TileFor(shape);
   if (task.rows_vary && !in_pieces) size.step = kStep;
@@ -149,7 +123,7 @@ void TilesOf(TaskPool& pool, const GemmTask<float>& task) {
       const size_t padded_k = in_pieces && task.rows_vary ? DivideUp(k, kStep) * kStep : k;
       float* const to = from == 0 ? values : TileBuffer<float, Purpose::kPiece>(count);
       Multiply(
-          {.type = std::is_same_v<T, float> ? FactorType::kFp32 : FactorType::kBf16,
+          {.type = FactorType::kBf16,
            .m = rows,
            .n = tile.cols,
            .k = padded_k,
@@ -159,22 +133,12 @@ void TilesOf(TaskPool& pool, const GemmTask<float>& task) {
            LinesOf<Purpose::kColumns>(b, {tile.col, tile.cols, tile.cols, from, k, padded_k}), to});
       for (size_t i = 0; from > 0 && i < count; ++i) values[i] += to[i];
     }
+    const WorkSpan span(kEpilogueWork);
+    CountEpilogue(task, tile);
     for (size_t r = 0; r < tile.rows; ++r) {
       FinishRow(task, tile.row + r, tile.col, tile.cols, values + r * tile.cols);
     }
   });
-}
-
-}  // namespace
-
-size_t CompiledWorkspace(const GemmTask<float>& task) {
-  const bool converted = task.math == GemmMath::kBf16;
-  return converted ? task.shape.k * task.shape.n * sizeof(float) : 0;
-}
-
-void CompiledTiles(TaskPool& pool, const GemmTask<float>& task) {
-  if (task.math == GemmMath::kBf16 && MultipliesBf16()) return TilesOf<uint16_t>(pool, task);
-  TilesOf<float>(pool, task);
 }
 
 }  // namespace dt

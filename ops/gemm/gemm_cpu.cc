@@ -10,8 +10,7 @@ namespace {
 
 // oneDNN uses the tile units (AMX) that some processors have for bf16.
 bool GoesByPanels(const GemmTask<float>& task) {
-  if (task.math == GemmMath::kBf16) return MultipliesBf16() && !HasTileUnits();
-  return task.epilogue.bf16_c == nullptr ? HasAvx512() : MultipliesBf16();
+  return task.math == GemmMath::kFp32 || !HasTileUnits();
 }
 
 constexpr size_t kAlignment = 64;
@@ -45,7 +44,8 @@ void StoreBf16(std::span<const float> from, uint16_t* to) {
 std::byte* UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::byte>& scratch,
                    size_t more) {
   if (TextAttr(attrs, "math", "fp32") == "bf16") task.math = GemmMath::kBf16;
-  const size_t used = GoesByPanels(task) ? PanelWorkspace(task) : CompiledWorkspace(task);
+  const size_t used =
+      GoesByPanels(task) ? PanelWorkspace(task, PanelsFor(task)) : CompiledWorkspace(task);
   const size_t bytes = (used + kAlignment - 1) / kAlignment * kAlignment;
   std::byte* const begin = AlignedScratch(scratch, bytes + more);
   if (bytes > 0) task.workspace = begin;
@@ -63,7 +63,8 @@ void Gemm(TaskPool& pool, const GemmTask<float>& task) {
   if (shape.m == 0 || shape.n == 0) return;
   DT_CHECK(task.c != nullptr || epilogue.bf16_c != nullptr || epilogue.sums.parts != nullptr);
   if (shape.k == 0) return FinishZeros(pool, task);
-  if (GoesByPanels(task)) return PanelTiles(pool, task);
+  kProductWork.Count(0, 2 * shape.m * shape.n * shape.k);
+  if (GoesByPanels(task)) return PanelTiles(pool, task, PanelsFor(task));
   CompiledTiles(pool, task);
 }
 

@@ -68,11 +68,10 @@ std::byte* UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::b
 std::byte* UseMath(const Attrs& attrs, GemmTask<double>& task, std::vector<std::byte>& scratch,
                    size_t more);
 
-// Computes C in tiles: from packed panels if the processor has AVX-512 and multiplies the type in
-// hardware, otherwise (and for bf16 with AMX) with kernels that oneDNN compiles for a tile. These
-// are kept, so that products of known shapes allocate nothing. Results depend on the shape alone,
-// not on the number of threads. REQUIRES: c, or an epilogue with bf16_c or sums; with rows_vary at
-// most one of A and B is transposed.
+// Computes C in tiles: from packed panels, or, for bf16 on a processor with AMX, with kernels that
+// oneDNN compiles for a tile. These are kept, so that products of known shapes allocate nothing.
+// Results depend on the shape alone, not on the number of threads. REQUIRES: c, or an epilogue with
+// bf16_c or sums; with rows_vary at most one of A and B is transposed.
 void Gemm(TaskPool& pool, const GemmTask<float>& task);
 // Plain loops, for gradient checks. REQUIRES: c; no bf16.
 void Gemm(TaskPool& pool, const GemmTask<double>& task);

@@ -7,19 +7,27 @@
 #include <vector>
 
 #include "common/runtime/task_pool.h"
+#include "common/runtime/work_span.h"
 #include "ops/gemm/gemm_cpu.h"
 
 namespace dt {
 
-// Computes tiles from packed panels. REQUIRES: as Gemm; HasAvx512(), and for kBf16 or bf16_c
-// MultipliesBf16().
-void PanelTiles(TaskPool& pool, const GemmTask<float>& task);
-// Computes tiles with kernels that oneDNN compiles, on any processor. REQUIRES: as Gemm;
-// task.workspace for kBf16.
+// The parts of a product, for profiles.
+inline constinit WorkKind kProductWork{"products"};
+inline constinit WorkKind kPackingWork{"products: packing"};
+inline constinit WorkKind kEpilogueWork{"products: epilogues"};
+
+struct PanelProduct;
+// The one that this processor is best at.
+const PanelProduct& PanelsFor(const GemmTask<float>& task);
+// Computes tiles from packed panels. REQUIRES: as Gemm, and as `by` says.
+void PanelTiles(TaskPool& pool, const GemmTask<float>& task, const PanelProduct& by);
+// Computes tiles with kernels that oneDNN compiles. REQUIRES: as Gemm; kBf16, MultipliesBf16(),
+// task.workspace.
 void CompiledTiles(TaskPool& pool, const GemmTask<float>& task);
 
 // Bytes of task.workspace that each of them uses.
-size_t PanelWorkspace(const GemmTask<float>& task);
+size_t PanelWorkspace(const GemmTask<float>& task, const PanelProduct& by);
 size_t CompiledWorkspace(const GemmTask<float>& task);
 
 inline size_t DivideUp(size_t n, size_t by) { return (n + by - 1) / by; }
@@ -53,12 +61,22 @@ template <class Body>
 void EachTile(TaskPool& pool, const GemmShape& shape, const TileSize& size, const Body& body) {
   const size_t tiles_per_row = DivideUp(shape.n, size.cols);
   pool.ParallelFor(DivideUp(shape.m, size.rows) * tiles_per_row, 1, [&](size_t begin, size_t end) {
+    const WorkSpan span(kProductWork);
     for (size_t t = begin; t < end; ++t) {
       const size_t row = t / tiles_per_row * size.rows, col = t % tiles_per_row * size.cols;
       body(TileArea{row, col, std::min(size.rows, shape.m - row),
                     std::min(size.cols, shape.n - col)});
     }
   });
+}
+
+// Counts the bytes that the epilogue of some elements of C reads and writes.
+inline void CountEpilogue(const GemmTask<float>& task, const TileArea& area) {
+  const GemmEpilogue<float>& of = task.epilogue;
+  if (!of.any()) return;
+  const size_t floats = (task.c != nullptr) + (of.above0 != nullptr);
+  const size_t bf16s = (of.bf16_c != nullptr) + (of.bf16_above0 != nullptr);
+  kEpilogueWork.Count(area.rows * area.cols * (4 * floats + 2 * bf16s));
 }
 
 template <class Y, class T>

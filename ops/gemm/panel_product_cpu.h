@@ -1,4 +1,4 @@
-// Tiles of products C [m, n] = op(A) [m, k] · op(B) [k, n] of floats, for processors with AVX-512.
+// Tiles of products C [m, n] = op(A) [m, k] · op(B) [k, n] of floats.
 // After K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): B
 // is packed into panels of columns by pieces of k, and blocks of C are summed in registers. A is
 // packed only if it is transposed; otherwise its words are read from its rows. Sums are float, and
@@ -23,8 +23,6 @@ struct PanelFactor {
   bool as_columns = false;
 };
 
-inline constexpr size_t kPanelCols = 64, kBlockRows = 6;
-
 // A cache line; packed factors consist of these.
 struct alignas(64) PackedLine {
   uint32_t words[16];
@@ -34,16 +32,23 @@ inline FactorType TypeOf(const GemmTask<float>& task) {
   return task.math == GemmMath::kFp32 ? FactorType::kFp32 : FactorType::kBf16;
 }
 
-// Number of lines of a packed B: n · k / 16, half of it for kBf16, plus padding.
-size_t PackedLines(FactorType type, size_t n, size_t k);
-// Number of parts that can be packed independently; parts [0, PackedParts) make up B. REQUIRES:
-// HasAvx512(), and for kBf16 MultipliesBf16().
-size_t PackedParts(FactorType type, size_t k);
-void PackPart(FactorType type, const PanelFactor& b, size_t part, PackedLine* packed);
-
-// Computes one tile of C on one thread. `packed`: all of B; if nullptr, B's columns are packed here
-// for this tile. REQUIRES: as PackPart; with `packed`, tile.col is a multiple of kPanelCols.
-void MultiplyPanels(const GemmTask<float>& task, const PanelFactor& a, const PanelFactor& b,
-                    const PackedLine* packed, const TileArea& tile);
+// The functions for one set of instructions.
+struct PanelProduct {
+  size_t panel_cols = 0, block_rows = 0;  // Of a panel of B; of the blocks of C.
+  size_t tile_rows = 0;                   // Of tiles of tall results.
+  // Number of lines of a packed B: n · k / 16 words, each a float or two bf16, plus padding.
+  size_t (*packed_lines)(FactorType type, size_t n, size_t k) = nullptr;
+  // Number of parts that can be packed independently; all of them make up B.
+  size_t (*packed_parts)(FactorType type, size_t k) = nullptr;
+  void (*pack_part)(FactorType type, const PanelFactor& b, size_t part,
+                    PackedLine* packed) = nullptr;
+  // Computes one tile of C on one thread. `packed`: all of B; if nullptr, B's columns are packed
+  // here for this tile. REQUIRES: with `packed`, tile.col is a multiple of panel_cols.
+  void (*multiply)(const GemmTask<float>& task, const PanelFactor& a, const PanelFactor& b,
+                   const PackedLine* packed, const TileArea& tile) = nullptr;
+};
+extern const PanelProduct kAvx2Product;
+// REQUIRES: HasAvx512(), and for bf16 MultipliesBf16().
+extern const PanelProduct kAvx512Product;
 
 }  // namespace dt

@@ -8,38 +8,42 @@ namespace {
 
 // A tile reads B's panels from outer caches, so tall results have tiles of many rows. If A is
 // stored as columns and B is packed once for all tiles, about eight tiles share the rows evenly.
-TileSize TileFor(const GemmShape& shape, bool packed_once) {
-  constexpr size_t kColsMax = 8 * kPanelCols, kVectorCols = 16, kTiles = 8, kTall = 1024;
+TileSize TileFor(const PanelProduct& by, const GemmShape& shape, bool packed_once) {
+  constexpr size_t kColsMax = 512, kVectorCols = 16, kTiles = 8, kTall = 1024;
   const size_t cols = std::min(shape.n, kColsMax);
   if (shape.m <= kTileRows) {
     return {shape.m, std::min(cols, DivideUp(DivideUp(shape.n, 4), kVectorCols) * kVectorCols)};
   }
   if (!packed_once) {
     const size_t quarter = DivideUp(DivideUp(shape.m, 4), kTileRows) * kTileRows;
-    return {std::min(4 * kTileRows, quarter), cols};
+    return {std::min(by.tile_rows, quarter), cols};
   }
-  if (!shape.transpose_a) return {(shape.m < kTall ? 1 : 4) * kTileRows, cols};
+  if (!shape.transpose_a) return {shape.m < kTall ? kTileRows : by.tile_rows, cols};
   const size_t tiles = kTiles * DivideUp(shape.m, kTiles * kTileRows);
-  return {DivideUp(DivideUp(shape.m, tiles), kBlockRows) * kBlockRows, cols};
+  return {DivideUp(DivideUp(shape.m, tiles), by.block_rows) * by.block_rows, cols};
 }
 
 // The gradient of a weight with few columns is computed transposed, with few rows, so that vector
 // lanes run along its long dimension.
 bool IsComputedTransposed(const GemmShape& shape) {
-  return shape.transpose_a && !shape.transpose_b && shape.n <= kPanelCols / 2 &&
-         shape.m >= kPanelCols;
+  return shape.transpose_a && !shape.transpose_b && shape.n <= 32 && shape.m >= 64;
 }
 
 }  // namespace
 
-size_t PanelWorkspace(const GemmTask<float>& task) {
+const PanelProduct& PanelsFor(const GemmTask<float>& task) {
+  const bool bf16 = task.math == GemmMath::kBf16 || task.epilogue.bf16_c != nullptr;
+  return (bf16 ? MultipliesBf16() : HasAvx512()) ? kAvx512Product : kAvx2Product;
+}
+
+size_t PanelWorkspace(const GemmTask<float>& task, const PanelProduct& by) {
   const GemmShape& shape = task.shape;
   if (IsComputedTransposed(shape)) return shape.m * shape.n * sizeof(float);
   if (shape.m <= kTileRows) return 0;
-  return PackedLines(TypeOf(task), shape.n, shape.k) * sizeof(PackedLine);
+  return by.packed_lines(TypeOf(task), shape.n, shape.k) * sizeof(PackedLine);
 }
 
-void PanelTiles(TaskPool& pool, const GemmTask<float>& task) {
+void PanelTiles(TaskPool& pool, const GemmTask<float>& task, const PanelProduct& by) {
   const GemmShape& shape = task.shape;
   if (IsComputedTransposed(shape) && task.workspace != nullptr) {
     GemmTask<float> transposed = task;
@@ -47,7 +51,7 @@ void PanelTiles(TaskPool& pool, const GemmTask<float>& task) {
     std::swap(transposed.a, transposed.b);
     std::swap(transposed.bf16_a, transposed.bf16_b);
     transposed.c = reinterpret_cast<float*>(std::exchange(transposed.workspace, nullptr));
-    PanelTiles(pool, transposed);
+    PanelTiles(pool, transposed, by);
     return pool.ParallelFor(shape.m, kTileRows, [&](size_t begin, size_t end) {
       for (size_t at = begin * shape.n; at < end * shape.n; ++at) {
         task.c[at] = transposed.c[at % shape.n * shape.m + at / shape.n];
@@ -60,12 +64,12 @@ void PanelTiles(TaskPool& pool, const GemmTask<float>& task) {
   auto* const packed =
       shape.m > kTileRows ? reinterpret_cast<PackedLine*>(task.workspace) : nullptr;
   if (packed != nullptr) {
-    pool.ParallelFor(PackedParts(type, shape.k), 1, [&](size_t begin, size_t end) {
-      for (size_t part = begin; part < end; ++part) PackPart(type, b, part, packed);
+    pool.ParallelFor(by.packed_parts(type, shape.k), 1, [&](size_t begin, size_t end) {
+      for (size_t part = begin; part < end; ++part) by.pack_part(type, b, part, packed);
     });
   }
-  EachTile(pool, shape, TileFor(shape, packed != nullptr),
-           [&](const TileArea& tile) { MultiplyPanels(task, a, b, packed, tile); });
+  EachTile(pool, shape, TileFor(by, shape, packed != nullptr),
+           [&](const TileArea& tile) { by.multiply(task, a, b, packed, tile); });
 }
 
 }  // namespace dt

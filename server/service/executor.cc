@@ -2,9 +2,12 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/runtime/work_span.h"
 
 namespace dt::server {
 namespace {
+
+constinit WorkKind kExecutorWork{"server: messages"};
 
 // At most this many messages, and bytes, go into one write of the log.
 constexpr size_t kTurnMessages = 64;
@@ -37,6 +40,7 @@ void Executor::SetMap(ShardMap map) {
 }
 
 void Executor::Run(std::stop_token stop) {
+  const WorkSpan span(kExecutorWork);
   while (!stop.stop_requested()) {
     turned_.store(SystemClock().Now(), std::memory_order_relaxed);
     if (!busy_) {

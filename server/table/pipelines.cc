@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <array>
 
+#include "common/runtime/work_span.h"
 #include "server/table/embedding_table.h"
 
 namespace dt::server {
 namespace {
 
 constexpr size_t kCacheLine = 64;
+
+constinit WorkKind kPullWork{"server: reading rows"};
+constinit WorkKind kPushWork{"server: updating rows"};
 
 // The row number of an item whose key is not there.
 constexpr uint32_t kAbsent = KeyIndex::kAbsent;
@@ -271,6 +275,11 @@ class AbsencePipeline : Pipeline {
 };
 
 void EmbeddingTable::Pull(std::span<const PullRun> runs, bool evaluate) {
+  const WorkSpan span(kPullWork);
+  for (const PullRun& run : runs) {
+    const size_t row = kCacheLine + run.table->rows_->values_bytes();
+    kPullWork.Count(run.keys.size() * (row + RowBytes(run.format, run.table->dim())));
+  }
   PullPipeline work(evaluate);
   BlockPipeline(runs, work).Go();
 }
@@ -279,6 +288,11 @@ void EmbeddingTable::Push(std::span<const PushRun> runs, Step step) {
   for (const PushRun& run : runs) {
     if (run.table->changes_ != nullptr)
       run.table->changes_->insert(run.keys.begin(), run.keys.end());
+  }
+  const WorkSpan span(kPushWork);
+  for (const PushRun& run : runs) {
+    const size_t row = kCacheLine + 2 * (run.table->rows_->row_bytes() + sizeof(RowHeader));
+    kPushWork.Count(run.keys.size() * (row + RowBytes(run.format, run.table->dim())));
   }
   PushPipeline work(step);
   BlockPipeline(runs, work).Go();

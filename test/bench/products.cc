@@ -71,7 +71,7 @@ class Product {
         [&](const Operands& in) { Compiled(in, true); }};
     double seconds[4] = {};
     for (int round = -1; round < rounds; ++round) {
-      for (size_t way = 0; way < (MultipliesBf16() ? 4 : 2); ++way) {
+      for (size_t way = 0; way < (MultipliesBf16() ? 4 : 3); ++way) {
         const TimePoint begun = SystemClock().Now();
         for (const Operands& in : sets_) ways[way](in);
         if (round >= 0) seconds[way] += SecondsBetween(begun, SystemClock().Now());

@@ -2,9 +2,7 @@
 // few keys are in most samples and most keys are seen once. Usage: zipf_csv ROWS COLUMNS KEYS
 // EXPONENT SEED
 //
-// Ranks come from rejection-inversion (W. Hörmann and G. Derflinger, "Rejection-inversion to
-// generate variates from monotone discrete distributions", 1996); ids are hashes of ranks. The
-// label depends on hidden weights of the ids.
+// Ids are hashes of ranks (cli/bench/zipf.h). The label depends on hidden weights of the ids.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -12,38 +10,11 @@
 
 #include <fmt/core.h>
 
+#include "cli/bench/zipf.h"
 #include "common/base/hash.h"
 #include "common/base/philox.h"
 
 namespace {
-
-class Zipf {
- public:
-  Zipf(double keys, double exponent)
-      : exponent_(exponent),
-        low_(Integral(1.5) - 1),
-        high_(Integral(keys + 0.5)),
-        keys_(keys),
-        sure_(2 - Inverse(Integral(2.5) - std::pow(2, -exponent))) {}
-
-  template <class Uniform>
-  uint64_t Draw(Uniform&& uniform) const {
-    for (;;) {
-      const double u = high_ + uniform() * (low_ - high_);
-      const double x = Inverse(u);
-      const double k = std::min(keys_, std::max(1.0, std::floor(x + 0.5)));
-      if (k - x <= sure_ || u >= Integral(k + 0.5) - std::pow(k, -exponent_)) {
-        return static_cast<uint64_t>(k);
-      }
-    }
-  }
-
- private:
-  double Integral(double x) const { return std::pow(x, 1 - exponent_) / (1 - exponent_); }
-  double Inverse(double y) const { return std::pow((1 - exponent_) * y, 1 / (1 - exponent_)); }
-
-  const double exponent_, low_, high_, keys_, sure_;
-};
 
 double WeightOf(uint64_t key) {
   return static_cast<double>(dt::MixBits(key ^ 77) >> 11) * 0x1.0p-53 - 0.5;
@@ -58,7 +29,7 @@ int main(int argc, char** argv) {
   }
   const uint64_t rows = std::strtoull(argv[1], nullptr, 10);
   const uint64_t columns = std::strtoull(argv[2], nullptr, 10);
-  const Zipf zipf(std::strtod(argv[3], nullptr), std::strtod(argv[4], nullptr));
+  const dt::Zipf zipf(std::strtod(argv[3], nullptr), std::strtod(argv[4], nullptr));
   uint64_t state = dt::MixBits(std::strtoull(argv[5], nullptr, 10) + 1);
   const auto uniform = [&state] {
     state += 0x9e3779b97f4a7c15ull;

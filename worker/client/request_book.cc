@@ -4,9 +4,13 @@
 #include <set>
 
 #include "common/base/check.h"
+#include "common/runtime/work_span.h"
 
 namespace dt::worker {
 namespace {
+
+constinit WorkKind kRequestWork{"worker: keys and gradients into messages"};
+constinit WorkKind kAnswerWork{"worker: rows out of messages"};
 
 constexpr Duration kQueueIsFull = milliseconds(50);  // A letter is tried again after this time.
 
@@ -73,6 +77,8 @@ PullRequest RequestBook::MakePull(const MessageCut& cut, const LookupPlan& plan)
 }
 
 Frame RequestBook::KeysOf(const MessageCut& cut, const LookupPlan& plan) const {
+  const WorkSpan span(kRequestWork);
+  kRequestWork.Count(2 * cut.rows * sizeof(Key));
   Frame frame = options_.frames->Make(cut.rows * sizeof(Key));
   Key* out = frame.as<Key>().data();
   for (const RowGroup& group : cut.groups) {
@@ -112,6 +118,8 @@ PushRequest RequestBook::MakePush(const MessageCut& cut, const PushInfo& info,
     push.groups.push_back({group.shard, options_.wire_tables[group.table], group.rows});
     bytes += options_.tables[group.table].BytesOf(group.rows);
   }
+  const WorkSpan span(kRequestWork);
+  kRequestWork.Count(2 * bytes);
   push.gradients = options_.frames->Make(bytes);
   std::byte* out = push.gradients.bytes().data();
   for (const RowGroup& group : cut.groups) {
@@ -343,6 +351,8 @@ void RequestBook::Place(const LookupPlan& plan, Request& request, PulledRows& ro
     }
     MakeRoom(plan, rows);  // Some shards of the pull were refused.
   }
+  const WorkSpan span(kAnswerWork);
+  kAnswerWork.Count(2 * request.values.size());
   const std::byte* from = std::as_const(request.values).bytes().data();
   for (const RowGroup& g : request.rows) {
     const WireTable& wire = options_.tables[g.table];

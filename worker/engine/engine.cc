@@ -9,6 +9,7 @@
 #include "common/plan/check_plan.h"
 #include "ops/op_spec.h"
 #include "worker/engine/check_attrs.h"
+#include "worker/engine/op_work.h"
 
 namespace dt::worker {
 namespace {
@@ -135,6 +136,7 @@ Status Engine::PrepareNodes(Lane& lane) const {
   for (NodeIndex n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     lane.nodes[n].kernel = FindKernel(node.op);
+    lane.nodes[n].work = &WorkOfOp(node.op);
     lane.nodes[n].inputs.resize(node.inputs.size());
     lane.nodes[n].outputs.resize(node.outputs.size());
     lane.nodes[n].sample_part = IntsAttr(node.attrs, "sample_part");

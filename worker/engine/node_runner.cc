@@ -11,6 +11,14 @@
 namespace dt::worker {
 namespace {
 
+uint64_t BytesOf(const PreparedNode& node) {
+  uint64_t bytes = 0;
+  for (const auto* const side : {&node.inputs, &node.outputs}) {
+    for (const TensorView& view : *side) bytes += view.data != nullptr ? view.bytes() : 0;
+  }
+  return bytes;
+}
+
 // Runs one node after the other, and times each by itself.
 class OneByOne : public NodeRunner {
  public:
@@ -22,6 +30,8 @@ class OneByOne : public NodeRunner {
       const TimelineSpan span(pass.run.training ? context_.timeline : nullptr,
                               {TrackOf(subgraph.stream), node.name, node.op}, pass.run.step,
                               pass.slice);
+      const WorkSpan work(*prepared.work);
+      prepared.work->Count(BytesOf(prepared));
       const TimePoint begun = SystemClock().Now();
       RunInfo run = pass.run;
       run.first_sample += prepared.first_sample;
@@ -104,14 +114,12 @@ class EmulatedRunner : public QueueRunner {
 
  protected:
   Status RunNode(const Node& node, PreparedNode& prepared, const RunInfo& run) override {
-    double bytes = 0;
     for (auto* const side : {&prepared.inputs, &prepared.outputs}) {
       for (TensorView& view : *side) {
-        if (view.data == nullptr) continue;
-        view.data = device_.Real(view.data);
-        bytes += static_cast<double>(view.bytes());
+        if (view.data != nullptr) view.data = device_.Real(view.data);
       }
     }
+    const auto bytes = static_cast<double>(BytesOf(prepared));
     const TimePoint end = device_.Occupy(prepared.flops, bytes);
     RunKernel(node, prepared, run);
     device_.Await(end);

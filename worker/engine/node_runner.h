@@ -13,6 +13,7 @@
 #include "common/metrics/timeline.h"
 #include "common/plan/plan.h"
 #include "common/runtime/task_pool.h"
+#include "common/runtime/work_span.h"
 #include "ops/kernel.h"
 #include "worker/exchange/team_link.h"
 
@@ -21,6 +22,7 @@ namespace dt::worker {
 // One node, ready to run: its views are set before each pass, and point to its inputs and outputs.
 struct PreparedNode {
   Kernel kernel = nullptr;
+  WorkKind* work = &kUnnamedWork;
   std::vector<TensorView> inputs, outputs;
   std::vector<std::byte> scratch;
   SamplePart sample_part;     // The part of the samples that the node reads; empty: all.

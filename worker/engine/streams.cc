@@ -8,6 +8,8 @@
 namespace dt::worker {
 namespace {
 
+constinit WorkKind kStreamWork{"engine: between kernels"};
+
 // Limit for what a turn waits for: far above what any step takes.
 constexpr Duration kTimeout = std::chrono::minutes(10);
 
@@ -68,6 +70,7 @@ void Streams::Start(const Pass& pass) {
 }
 
 void Streams::Work(Stream stream) {
+  const WorkSpan span(kStreamWork);
   Thread& own = *threads_[static_cast<size_t>(stream)];
   while (const std::optional<Turns::Work> work = turns_.Next(stream)) RunAndEnd(*work, own);
 }

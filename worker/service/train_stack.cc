@@ -275,6 +275,7 @@ void TrainStack::OpenTrainer(const View& view) {
   if (const StreamDataset* const stream = options_.data.train->stream()) stream->ForgetGathered();
   const auto report = [this](Step step, uint64_t samples) {
     NoteStep(step);
+    if (options_.parts.options.on_step) options_.parts.options.on_step(step);
     heartbeat_.step = step;
     heartbeat_.samples = samples_before_ + samples;
     tables_->PutSizes(heartbeat_.tables);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -29,9 +30,10 @@ struct WorkerOptions {
   std::stop_token stop = {};  // Ends the joining; Run takes its own token.
   std::stop_token skip_delays =
       {};  // Set at shutdown: the emulated device then stops imitating delays.
-  Network* data_network = nullptr;     // To the servers; null: `network`.
-  Accelerator* accelerator = nullptr;  // Used instead of what cluster.devices says.
-  bool more_threads = true;            // False: all but the pool's work is done on one thread.
+  Network* data_network = nullptr;              // To the servers; null: `network`.
+  Accelerator* accelerator = nullptr;           // Used instead of what cluster.devices says.
+  std::function<void(Step step)> on_step = {};  // Called after each step of training.
+  bool more_threads = true;  // False: all but the pool's work is done on one thread.
 };
 
 // Used by one thread. The job and the network outlive it.

@@ -5,6 +5,7 @@
 
 #include "common/base/check.h"
 #include "common/layout/sample_part.h"
+#include "common/runtime/work_span.h"
 #include "common/specs/loss_type.h"
 
 namespace dt::worker {
@@ -12,6 +13,9 @@ namespace {
 
 constexpr SpanLabel kGather{Track::kReader, "gather samples"};
 constexpr SpanLabel kFindKeys{Track::kReader, "find keys"};
+
+constinit WorkKind kGatherWork{"reader: samples"};
+constinit WorkKind kKeysWork{"reader: distinct keys"};
 
 // A loss takes the labels 0 to the result - 1; if the result is 0, it takes any number.
 int64_t LabelsOf(const Graph& graph, const LossSpec& loss) {
@@ -141,12 +145,14 @@ SliceReader::Item SliceReader::Read() {
   Status status;
   {
     const TimelineSpan span(options_.timeline, kGather, batch.step, batch.slice);
+    const WorkSpan work(kGatherWork);
     status = options_.data.Gather(plan->rows, plan->batch);
   }
   if (status.ok()) status = CheckLabels(options_.plan.graph, options_.data.columns(), *plan);
   if (status.ok()) status = CheckIds(options_.plan.graph, options_.data.columns(), *plan);
   if (status.ok()) {
     const TimelineSpan span(options_.timeline, kFindKeys, batch.step, batch.slice);
+    const WorkSpan work(kKeysWork);
     status = planner_.Fill(options_.purpose, *plan);
   }
   if (!status.ok()) return {.status = std::move(status), .plan = nullptr};

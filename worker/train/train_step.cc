@@ -5,10 +5,13 @@
 
 #include "common/base/check.h"
 #include "common/base/failpoint.h"
+#include "common/runtime/work_span.h"
 #include "worker/train/stage_spans.h"
 
 namespace dt::worker {
 namespace {
+
+constinit WorkKind kTrainWork{"worker: the order of stages"};
 
 RunInfo RunInfoOf(const StepInfo& info, const Engine& engine, uint64_t first_sample) {
   return {.seed = engine.plan().seed,
@@ -134,6 +137,7 @@ Status BeginStep(Step step, Stages& on) {
 
 Status TrainStep(const StepInfo& info, Stages& on) {
   const TimelineSpan whole(on.timeline, stage::kStep, info.step);
+  const WorkSpan work(kTrainWork);
   on.engine.BeginStep(info.step, info.slice_owner);
   DT_TRY_STATUS(OwnSlices(info, on));
   // When all pushes are acknowledged and everybody has the dense sums, nothing can be missing any

@@ -132,9 +132,7 @@ TEST_P(SteadyState, AllocatesNothing) {
   size_t count_of_ours = 0;
   for (const Allocation& allocation : all) {
     if (IsPeriodic(allocation)) continue;
-    // Without AVX-512BW, oneDNN computes the products, and allocates memory each time.
-    const bool others = allocation.by() == "libdnnl" && !__builtin_cpu_supports("avx512bw");
-    EXPECT_TRUE(others || allocation.bytes <= kBytesMax) << Text(allocation);
+    EXPECT_LE(allocation.bytes, kBytesMax) << Text(allocation);
     if (allocation.foreign()) {
       ++foreign[allocation.by()];
     } else {
