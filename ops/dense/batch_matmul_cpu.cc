@@ -1,21 +1,24 @@
 #include <cstring>
+#include <immintrin.h>
+#include <type_traits>
 
 #include "ops/gemm/gemm_cpu.h"
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
+#include "ops/vector_lanes.h"
 
 namespace dt {
 namespace {
 
 // Small products, such as those of attention, are computed here, because a library call costs more
 // than their arithmetic. The right operand is copied to rows of whole vectors that fit into a
-// thread's first-level cache; the result is computed in blocks of kRows × kCols that stay in
-// registers.
-constexpr size_t kRows = 4, kCols = 16;
+// thread's first-level cache; the result is computed in blocks of kRows rows and one or two
+// vectors of kLanes, which stay in registers.
+constexpr size_t kRows = 4;
 constexpr size_t kPacked = 6144;       // Most elements of a packed right operand.
 constexpr size_t kSmall = 256 * 1024;  // Most multiplications of a small product.
 
-size_t PaddedCols(size_t n) { return (n + kCols - 1) / kCols * kCols; }
+size_t PaddedCols(size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
 bool IsSmall(const GemmShape& shape) {
   return shape.k * PaddedCols(shape.n) <= kPacked && shape.m * shape.n * shape.k <= kSmall;
@@ -35,23 +38,43 @@ void Pack(const GemmShape& shape, const T* __restrict b, T* __restrict packed) {
   }
 }
 
-// Explicit vector registers: the compiler would otherwise choose an order without them.
-template <class T>
-struct Register {
-  typedef T Type __attribute__((vector_size(32)));
-  static constexpr size_t kLanes = 32 / sizeof(T);
-  static constexpr size_t kCount = kCols / kLanes;  // Registers for kCols elements.
+// kLanes elements in explicit vector registers: the compiler would otherwise choose an order without
+// them.
+struct Floats {
+  __m256 lanes = _mm256_setzero_ps();
 
-  static Type Load(const T* from) {
-    Type value;
-    std::memcpy(&value, from, sizeof(value));
-    return value;
+  void AddProduct(float a, const float* b) {
+    lanes = _mm256_fmadd_ps(_mm256_set1_ps(a), _mm256_loadu_ps(b), lanes);
   }
-  static void Store(const Type& value, T* to) { std::memcpy(to, &value, sizeof(value)); }
+  void Store(float* to) const { _mm256_storeu_ps(to, lanes); }
 };
+struct Doubles {
+  __m256d low = _mm256_setzero_pd(), high = _mm256_setzero_pd();
 
-// `rows` rows of op(A), at strides `row` and `col`, times kCols columns of the packed operand.
-// `cols` columns of the result are stored.
+  void AddProduct(double a, const double* b) {
+    low = _mm256_fmadd_pd(_mm256_set1_pd(a), _mm256_loadu_pd(b), low);
+    high = _mm256_fmadd_pd(_mm256_set1_pd(a), _mm256_loadu_pd(b + 4), high);
+  }
+  void Store(double* to) const {
+    _mm256_storeu_pd(to, low);
+    _mm256_storeu_pd(to + 4, high);
+  }
+};
+template <class T>
+using Vector = std::conditional_t<std::is_same_v<T, float>, Floats, Doubles>;
+
+// Stores the first n < kLanes elements. A call of memcpy would cost as much as the products.
+template <class T>
+void StoreFirst(const Vector<T>& vector, size_t n, T* to) {
+  T all[kLanes];
+  vector.Store(all);
+  const T* from = all;
+  if ((n & 4) != 0) std::memcpy(to, from, 4 * sizeof(T)), to += 4, from += 4;
+  if ((n & 2) != 0) std::memcpy(to, from, 2 * sizeof(T)), to += 2, from += 2;
+  if ((n & 1) != 0) *to = *from;
+}
+
+// Rows of op(A), at strides `row` and `col`, and columns of the packed operand.
 template <class T>
 struct Block {
   const T* a;
@@ -59,24 +82,35 @@ struct Block {
   const T* b;
   size_t width;
 };
-template <size_t rows, class T>
+// The product's first `cols` columns, of which the last vector has one at least.
+template <size_t rows, size_t vectors, class T>
 void Multiply(const Block<T>& in, T* c, size_t stride, size_t cols) {
-  using Vector = Register<T>;
-  typename Vector::Type sum[rows][Vector::kCount] = {};
+  Vector<T> sum[rows][vectors];
   for (size_t k = 0; k < in.k; ++k) {
     const T* const b = in.b + k * in.width;
-    for (size_t v = 0; v < Vector::kCount; ++v) {
-      const typename Vector::Type of_b = Vector::Load(b + v * Vector::kLanes);
-      for (size_t r = 0; r < rows; ++r) sum[r][v] += in.a[r * in.row + k * in.col] * of_b;
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; ++r) {
+      const T a = in.a[r * in.row + k * in.col];
+#pragma GCC unroll 2
+      for (size_t v = 0; v < vectors; ++v) sum[r][v].AddProduct(a, b + v * kLanes);
     }
   }
-  T stored[rows][kCols];
+#pragma GCC unroll 4
   for (size_t r = 0; r < rows; ++r) {
-    for (size_t v = 0; v < Vector::kCount; ++v) {
-      Vector::Store(sum[r][v], stored[r] + v * Vector::kLanes);
+#pragma GCC unroll 2
+    for (size_t v = 0; v < vectors; ++v) {
+      T* const to = c + r * stride + v * kLanes;
+      const size_t left = cols - v * kLanes;
+      if (left >= kLanes) sum[r][v].Store(to);
+      if (left < kLanes) StoreFirst<T>(sum[r][v], left, to);
     }
   }
-  for (size_t r = 0; r < rows; ++r) std::copy_n(stored[r], cols, c + r * stride);
+}
+template <size_t vectors, class T>
+void MultiplyRows(size_t rows, const Block<T>& in, T* c, size_t stride, size_t cols) {
+  if (rows == kRows) return Multiply<kRows, vectors>(in, c, stride, cols);
+  if (rows == 2) return Multiply<2, vectors>(in, c, stride, cols);
+  Multiply<1, vectors>(in, c, stride, cols);
 }
 
 template <class T>
@@ -94,13 +128,12 @@ void SmallProduct(const GemmShape& shape, const T* a, const T* b, T* c) {
     const size_t left = shape.m - i;
     const size_t rows = left >= kRows ? kRows : (left >= 2 ? 2 : 1);
     in.a = a + i * in.row;
-    for (size_t j = 0; j < shape.n; j += kCols) {
+    for (size_t j = 0; j < shape.n; j += 2 * kLanes) {
       in.b = packed + j;
       T* const to = c + i * shape.n + j;
-      const size_t cols = std::min(kCols, shape.n - j);
-      if (rows == kRows) Multiply<kRows>(in, to, shape.n, cols);
-      if (rows == 2) Multiply<2>(in, to, shape.n, cols);
-      if (rows == 1) Multiply<1>(in, to, shape.n, cols);
+      const size_t cols = std::min(2 * kLanes, shape.n - j);
+      if (cols > kLanes) MultiplyRows<2>(rows, in, to, shape.n, cols);
+      if (cols <= kLanes) MultiplyRows<1>(rows, in, to, shape.n, cols);
     }
     i += rows;
   }

@@ -1,5 +1,6 @@
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
+#include "ops/vector_lanes.h"
 
 namespace dt {
 namespace {
@@ -51,22 +52,8 @@ class Fields {
   std::vector<T*> sample_;
 };
 
-// Lanes of a vector; rows and columns of a tile.
-constexpr size_t kLanes = 8, kTall = 4, kWide = 2 * kLanes;
-template <class T>
-struct Vector {
-  typedef T Lanes __attribute__((vector_size(kLanes * sizeof(T)), aligned(sizeof(T)), may_alias));
-};
-template <class T>
-using Lanes = typename Vector<T>::Lanes;
-template <class T>
-const Lanes<T>& LanesAt(const T* at) {
-  return *reinterpret_cast<const Lanes<T>*>(at);
-}
-template <class T>
-Lanes<T>& LanesAt(T* at) {
-  return *reinterpret_cast<Lanes<T>*>(at);
-}
+// Rows and columns of a tile.
+constexpr size_t kTall = 4, kWide = 2 * kLanes;
 
 // Sums of `tall` rows, kWide columns each, in registers.
 template <class T, size_t tall>

@@ -2,9 +2,18 @@
 
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
+#include "ops/vector_lanes.h"
 
 namespace dt {
 namespace {
+
+// Adds the lanes as SumOf does.
+template <class T>
+T AddUp(const Lanes<T>& lanes) {
+  T all[kLanes];
+  LanesAt(all) = lanes;
+  return SumOf(all, kLanes);
+}
 
 // Mean and 1 / √(variance + epsilon) of a row.
 template <class T>
@@ -15,13 +24,14 @@ template <class T>
 RowStatistics<T> Measure(const T* __restrict x, size_t n, double epsilon) {
   const T share = T(1) / static_cast<T>(n);
   const T mean = SumOf(x, n) * share;
-  T lanes[8] = {};  // Eight lanes, as in SumOf.
+  Lanes<T> squares = {};
   size_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    for (size_t k = 0; k < 8; ++k) lanes[k] += (x[i + k] - mean) * (x[i + k] - mean);
+  for (; i + kLanes <= n; i += kLanes) {
+    const Lanes<T> off = LanesAt(x + i) - mean;
+    squares += off * off;
   }
-  for (size_t k = 0; i < n; ++i, ++k) lanes[k] += (x[i] - mean) * (x[i] - mean);
-  const T variance = SumOf(lanes, 8) * share;
+  for (size_t k = 0; i < n; ++i, ++k) squares[k] += (x[i] - mean) * (x[i] - mean);
+  const T variance = AddUp<T>(squares) * share;
   return {mean, T(1) / std::sqrt(variance + static_cast<T>(epsilon))};
 }
 
@@ -60,25 +70,33 @@ struct NormGrad {
     const T* __restrict grad = dy + r * cols;
     T* __restrict to = dx + r * cols;
     const auto [mean, inv_std] = Measure(from, cols, epsilon);
-    T sums[8] = {}, products[8] = {};
-    const auto add = [&, mean = mean, inv_std = inv_std](size_t c, size_t lane) {
+    Lanes<T> sums = {}, products = {};
+    size_t c = 0;
+    for (; c + kLanes <= cols; c += kLanes) {
+      const Lanes<T> dy_here = LanesAt(grad + c);
+      const Lanes<T> normal = (LanesAt(from + c) - mean) * inv_std;
+      const Lanes<T> g = dy_here * LanesAt(gamma + c);
+      LanesAt(to + c) = normal;
+      sums += g;
+      products += g * normal;
+      LanesAt(dgamma + c) += dy_here * normal;
+      LanesAt(dbeta + c) += dy_here;
+    }
+    for (size_t k = 0; c < cols; ++c, ++k) {
       const T normal = (from[c] - mean) * inv_std, g = grad[c] * gamma[c];
       to[c] = normal;
-      sums[lane] += g;
-      products[lane] += g * normal;
+      sums[k] += g;
+      products[k] += g * normal;
       dgamma[c] += grad[c] * normal;
       dbeta[c] += grad[c];
-    };
-    size_t c = 0;
-    for (; c + 8 <= cols; c += 8) {
-      for (size_t k = 0; k < 8; ++k) add(c + k, k);
     }
-    for (size_t k = 0; c < cols; ++c, ++k) add(c, k);
     const T share = T(1) / static_cast<T>(cols);
-    const T of_g = SumOf(sums, 8) * share, of_product = SumOf(products, 8) * share;
-    for (c = 0; c < cols; ++c) {
-      to[c] = inv_std * (grad[c] * gamma[c] - of_g - to[c] * of_product);
+    const T of_g = AddUp<T>(sums) * share, of_product = AddUp<T>(products) * share;
+    for (c = 0; c + kLanes <= cols; c += kLanes) {
+      const Lanes<T> g = LanesAt(grad + c) * LanesAt(gamma + c);
+      LanesAt(to + c) = inv_std * (g - of_g - LanesAt(to + c) * of_product);
     }
+    for (; c < cols; ++c) to[c] = inv_std * (grad[c] * gamma[c] - of_g - to[c] * of_product);
   }
 };
 

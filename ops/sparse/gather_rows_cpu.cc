@@ -4,6 +4,34 @@
 namespace dt {
 namespace {
 
+// Rows are all over a large array, so they are asked for so many ahead of their use.
+constexpr size_t kRowsAhead = 16;
+template <class T>
+class RowsAhead {
+ public:
+  RowsAhead(const T* rows, size_t dim, std::span<const uint32_t> order)
+      : rows_(rows), dim_(dim), order_(order) {}
+
+  // To be called when row order[i] is used.
+  void Ask(size_t i) const {
+    if (i + kRowsAhead >= order_.size()) return;
+    constexpr size_t kLine = 64;
+    const auto* const row =
+        reinterpret_cast<const std::byte*>(rows_ + size_t{order_[i + kRowsAhead]} * dim_);
+    for (size_t at = 0; at < dim_ * sizeof(T); at += kLine) __builtin_prefetch(row + at);
+  }
+
+ private:
+  const T* const rows_;
+  const size_t dim_;
+  const std::span<const uint32_t> order_;
+};
+
+template <class T>
+void Scale(T factor, const T* __restrict x, T* __restrict out, size_t n) {
+  for (size_t i = 0; i < n; ++i) out[i] = factor * x[i];
+}
+
 void GatherRows(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const size_t dim = static_cast<size_t>(context.in(0).shape[1]);
@@ -12,12 +40,11 @@ void GatherRows(KernelContext& context) {
     const bool weighted = BoolAttr(context.node.attrs, "weighted", false);
     const T* weights = weighted ? DataOf<T>(context.in(4)) : nullptr;
     T* out = DataOf<T>(context.out(0));
+    const RowsAhead<T> ahead(rows, dim, index);
     context.pool.ParallelFor(index.size(), RowGrain(dim), [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
-        const T* row = rows + size_t{index[i]} * dim;
-        T* to = out + i * dim;
-        const T weight = weighted ? weights[i] : T(1);
-        for (size_t d = 0; d < dim; ++d) to[d] = weight * row[d];
+        ahead.Ask(i);
+        Scale(weighted ? weights[i] : T(1), rows + size_t{index[i]} * dim, out + i * dim, dim);
       }
     });
   });
@@ -33,11 +60,13 @@ void GatherRowsGrad(KernelContext& context) {
     const bool weighted = BoolAttr(context.node.attrs, "weighted", false);
     const T* weights = weighted ? DataOf<T>(context.in(3)) : nullptr;
     T* out = DataOf<T>(context.out(0));
+    const RowsAhead<T> ahead(dy, dim, order);
     context.pool.ParallelFor(ends.size(), kSumRows, [&](size_t begin, size_t end) {
       std::fill_n(out + begin * dim, (end - begin) * dim, T(0));
       size_t use = begin == 0 ? 0 : ends[begin - 1];
       for (size_t u = begin; u < end; ++u) {
         for (; use < ends[u]; ++use) {
+          ahead.Ask(use);
           const T weight = weighted ? weights[order[use]] : T(1);
           AddScaled(weight, dy + size_t{order[use]} * dim, out + u * dim, dim);
         }
