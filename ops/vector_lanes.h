@@ -1,4 +1,4 @@
-// Vectors of eight elements, where the compiler would not make them of a loop by itself.
+// Vectors of eight elements, for loops that the compiler does not vectorise by itself.
 #pragma once
 
 #include <cstddef>

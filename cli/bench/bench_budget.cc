@@ -1,9 +1,10 @@
 // Where the time of a training step goes: for each kind of work its share of the processors, and
 // the least that its bytes or operations would take.
-#include <atomic>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 
 #include "cli/bench/bench.h"
@@ -34,8 +35,9 @@ class Measured {
       profile_ = *std::move(begun);
       begin_ = {step, now};
     }
+    if (profile_ == nullptr) return;
     end_ = {step, now};
-    if (profile_ != nullptr && now - begin_.at >= kMeasured) Finish();
+    if (now - begin_.at >= kMeasured) Finish();
   }
   std::stop_source& enough() { return enough_; }
 
@@ -115,14 +117,15 @@ std::vector<BenchCase> Table(const std::string& title, const WorkShares& shares,
     products += 1e3 * part.flops / rates.flops / steps;
     if (time < kShareMin * step_ms) continue;
     BenchCase& added = table.emplace_back(line(name, time));
+    // Bytes of nodes that multiply are moved by another kind of work, the products.
+    if (floor == 0 || floor > 2 * time) continue;
     added.details.emplace_back("MB", part.bytes / 1e6 / steps);
-    if (floor == 0) continue;
     added.reference = "floor";
     added.reference_runs = {floor};
   }
   std::ranges::sort(table, [](const auto& a, const auto& b) { return a.runs[0] > b.runs[0]; });
   const double cpu = ms(shares.cpu_seconds);
-  table.push_back(line("threads that began later", std::max(0.0, cpu - named)));
+  table.push_back(line("not sampled", std::max(0.0, cpu - named)));
   table.push_back(line("idle", std::max(0.0, step_ms - cpu)));
   table.push_back(line("of all: in the kernel", ms(shares.kernel_seconds)));
   BenchCase whole = line("a step", step_ms);
@@ -137,7 +140,7 @@ struct BudgetJob {
   std::string folder;      // Scratch.
 };
 
-// The job must leave nothing behind, and not replace checkpoints of the user's.
+// The job must not replace checkpoints of the user's, and leave nothing but its data cache.
 JobConfig In(const std::string& folder, JobConfig job) {
   job.run_dir = job.cluster.server.dir = folder;
   job.checkpoint.dir = folder + "/checkpoints";

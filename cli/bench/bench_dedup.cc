@@ -21,8 +21,8 @@ std::vector<std::vector<Key>> DrawBatches() {
   std::vector<std::vector<Key>> batches(kBatches);
   for (uint32_t b = 0; b < kBatches; ++b) {
     for (uint32_t i = 0; i < kColumns * kSamples; ++i) {
-      auto bits = [&, n = uint32_t{0}]() mutable { return 0x1p-32 * Philox(1 + n++, b, i)[0]; };
-      batches[b].push_back(MixBits((uint64_t{i / kSamples} << 40) + zipf.Draw(bits)));
+      auto uniform = [&, n = uint32_t{0}]() mutable { return 0x1p-32 * Philox(1 + n++, b, i)[0]; };
+      batches[b].push_back(MixBits((uint64_t{i / kSamples} << 40) + zipf.Draw(uniform)));
     }
   }
   return batches;

@@ -4,15 +4,38 @@
 
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
 
 #include "common/base/check.h"
 #include "common/runtime/work_span.h"
 
 namespace dt {
 
+namespace {
+
+constinit WorkKind kIdleWork{"task pool: between tasks"};
+
+// Names the time that oneTBB's threads spend looking for tasks before they sleep.
+class IdleThreads : public tbb::task_scheduler_observer {
+ public:
+  explicit IdleThreads(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) {
+    observe(true);
+  }
+  ~IdleThreads() override { observe(false); }
+  void on_scheduler_entry(bool is_worker) override {
+    if (is_worker) WorkSpan::Set(kIdleWork);
+  }
+  void on_scheduler_exit(bool is_worker) override {
+    if (is_worker) WorkSpan::Set(kUnnamedWork);
+  }
+};
+
+}  // namespace
+
 struct TaskPool::Impl {
-  explicit Impl(int threads) : arena(threads) {}
+  explicit Impl(int threads) : arena(threads), idle(arena) {}
   tbb::task_arena arena;
+  IdleThreads idle;
 };
 
 TaskPool::TaskPool(uint32_t threads)
@@ -30,6 +53,7 @@ void TaskPool::ParallelFor(size_t n, size_t grain,
   if (pieces == 1) return body(0, n);
   WorkKind& work = WorkSpan::current();
   impl_->arena.execute([&] {
+    const WorkSpan idle(kIdleWork);  // Awaits the last pieces of other threads.
     tbb::parallel_for(
         size_t{0}, pieces,
         [&](size_t piece) {

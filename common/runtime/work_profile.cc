@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <sys/resource.h>
+#include <utility>
 
 #include "common/base/folder.h"
 #include "common/base/immortal.h"
@@ -69,7 +70,7 @@ double KernelSeconds() {
 struct Thread {
   std::string name;
   clockid_t clock = 0;
-  timer_t timer = nullptr;
+  timer_t timer = {};
   double begin = 0;
 };
 
@@ -83,6 +84,7 @@ class Profile : public WorkProfile {
   ~Profile() override { End(); }
 
   Status Start() {
+    WorkKind::ForgetCounts();
     AllSamples().Open();
     struct sigaction action = {};
     action.sa_sigaction = OnTimer;
@@ -135,9 +137,8 @@ class Profile : public WorkProfile {
 
   // Signals that are on their way may still come, so their handler stays.
   void End() {
-    for (Thread& thread : threads_) {
-      if (thread.timer != nullptr) timer_delete(std::exchange(thread.timer, nullptr));
-    }
+    if (std::exchange(ended_, true)) return;
+    for (const Thread& thread : threads_) timer_delete(thread.timer);
     WorkKind::counts = false;
     AllSamples().open = false;
   }
@@ -158,6 +159,8 @@ class Profile : public WorkProfile {
     for (size_t t = 0; t < seconds.size(); ++t) {
       uint64_t sum = 0;
       for (const auto& [work, weight] : weights[t]) sum += weight;
+      // Some threads of libraries block all signals.
+      if (sum == 0) all.shares.push_back({&kUnnamedWork, threads_[t].name, seconds[t]});
       for (const auto& [work, weight] : weights[t]) {
         const double share = static_cast<double>(weight) / static_cast<double>(sum);
         all.shares.push_back({work, threads_[t].name, share * seconds[t]});
@@ -165,13 +168,14 @@ class Profile : public WorkProfile {
       }
     }
     for (auto& [work, what] : moved) {
-      what.bytes = work->bytes.exchange(0);
-      what.flops = work->flops.exchange(0);
+      what.bytes = work->bytes;
+      what.flops = work->flops;
       all.moved.push_back(what);
     }
   }
 
   std::vector<Thread> threads_;
+  bool ended_ = false;
   TimePoint begin_{};
   double cpu_ = 0, kernel_ = 0;
 };

@@ -17,7 +17,7 @@ namespace dt {
 struct WorkShare {
   const WorkKind* work = nullptr;
   std::string thread;  // The thread's name, as the system knows it.
-  double seconds = 0;  // Of processor time.
+  double seconds = 0;  // Processor time.
 };
 
 struct WorkShares {
@@ -28,14 +28,16 @@ struct WorkShares {
   };
   std::vector<Moved> moved;  // One for each work that `shares` name.
   double wall_seconds = 0;
-  double cpu_seconds = 0;     // Of the whole process.
+  double cpu_seconds = 0;     // The processor time of the whole process.
   double kernel_seconds = 0;  // The part of cpu_seconds that was spent in the kernel.
 };
 
 class WorkProfile {
  public:
-  // Begins. Threads that do not exist yet are not sampled. REQUIRES: the process has no other
-  // profile under way. Errors: Unavailable, if the system gives no timers.
+  // Begins. Threads that do not exist yet, or that end before Finish, are left out. REQUIRES: the
+  // process has no other profile under way, and the kernel interrupts no system calls for timers of
+  // processor time (Linux on x86 does not, from 5.10 on). Errors: Unavailable, if the system gives
+  // no timers.
   static Result<std::unique_ptr<WorkProfile>> Begin();
   virtual ~WorkProfile() = default;  // Ends it.
 

@@ -38,8 +38,7 @@ void Pack(const GemmShape& shape, const T* __restrict b, T* __restrict packed) {
   }
 }
 
-// kLanes elements in explicit vector registers: the compiler would otherwise choose an order without
-// them.
+// kLanes elements in explicit vector registers, which the compiler does not find by itself here.
 struct Floats {
   __m256 lanes = _mm256_setzero_ps();
 
@@ -82,7 +81,7 @@ struct Block {
   const T* b;
   size_t width;
 };
-// The product's first `cols` columns, of which the last vector has one at least.
+// Stores the first `cols` columns; `cols` is more than (vectors - 1) * kLanes.
 template <size_t rows, size_t vectors, class T>
 void Multiply(const Block<T>& in, T* c, size_t stride, size_t cols) {
   Vector<T> sum[rows][vectors];

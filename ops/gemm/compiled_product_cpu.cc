@@ -1,5 +1,6 @@
 #include "ops/gemm/compiled_product_cpu.h"
 
+#include <csignal>
 #include <immintrin.h>
 #include <map>
 #include <memory>
@@ -64,6 +65,23 @@ Memory MemoryOf(const dnnl_memory_desc_t& description) {
   return Memory(memory);
 }
 
+// Meanwhile, no signal interrupts this thread. oneDNN 2.7 has kernels (those for floats with AVX2)
+// that keep their stack in memory of the heap, which a signal's handler would overwrite.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 // A product that oneDNN has compiled for one shape. Used by one thread.
 class Compiled {
  public:
@@ -92,6 +110,7 @@ class Compiled {
     Point(c_, data.c);
     const dnnl_exec_arg_t arguments[] = {
         {DNNL_ARG_SRC, a_.get()}, {DNNL_ARG_WEIGHTS, b_.get()}, {DNNL_ARG_DST, c_.get()}};
+    const SignalsBlocked blocked;
     Check(dnnl_primitive_execute(primitive_.get(), stream, 3, arguments), "dnnl_primitive_execute");
   }
 

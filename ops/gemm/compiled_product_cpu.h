@@ -12,7 +12,8 @@ enum class FactorType : uint8_t { kFp32, kBf16 };
 // One product on one thread: C [m, n] = op(A) [m, k] · op(B) [k, n]; sums are float. All matrices
 // are densely packed, because oneDNN would allocate memory at each call for others.
 struct CompiledProduct {
-  FactorType type = FactorType::kFp32;  // Type of A and B.
+  // Type of A and B; kFp32 is for comparisons (test/bench/products.cc).
+  FactorType type = FactorType::kFp32;
   size_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;  // Stored as A [k, m], B [n, k].
   friend auto operator<=>(const CompiledProduct&, const CompiledProduct&) = default;

@@ -18,7 +18,8 @@ inline constinit WorkKind kPackingWork{"products: packing"};
 inline constinit WorkKind kEpilogueWork{"products: epilogues"};
 
 struct PanelProduct;
-// The one that this processor is best at.
+// The fastest one that this processor can run for the task. (One with AVX-512 but without bf16 uses
+// AVX2 for bf16.)
 const PanelProduct& PanelsFor(const GemmTask<float>& task);
 // Computes tiles from packed panels. REQUIRES: as Gemm, and as `by` says.
 void PanelTiles(TaskPool& pool, const GemmTask<float>& task, const PanelProduct& by);

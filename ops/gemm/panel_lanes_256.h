@@ -16,14 +16,14 @@ namespace dt::panels::avx2 {
 inline constexpr size_t kLanes = 8, kPanelCols = 16, kBlockRows = 6;
 // Rows of a tile of a tall result. They stay in the second-level cache, beside a group of panels.
 inline constexpr size_t kTallRows = 128;
-// The epilogue is made of a whole tile, row by row: rows of blocks are too short.
+// The epilogue is applied to whole tiles: a block's rows are too short for it.
 inline constexpr bool kFinishesBlocks = false;
 
 // ------------------------------------------------------------ vectors of floats
 
 using Floats = __m256;
 using Words = __m256i;
-using Lanes = size_t;  // The first so many.
+using Lanes = size_t;  // The number of lanes used, from the first one on.
 
 inline constexpr Lanes kAllLanes = 8;
 inline Lanes FirstLanes(size_t n) { return n < 8 ? n : 8; }
@@ -42,7 +42,7 @@ inline void Store(float* to, Lanes lanes, Floats values) {
   if (lanes == kAllLanes) return _mm256_storeu_ps(to, values);
   alignas(32) float all[8];
   _mm256_store_ps(all, values);
-  std::memcpy(to, all, lanes * sizeof(float));
+  for (size_t i = 0; i < lanes; ++i) to[i] = all[i];
 }
 inline Floats Sum(Floats a, Floats b) { return _mm256_add_ps(a, b); }
 
@@ -62,7 +62,7 @@ inline Floats Rounded(Floats values) {
   const __m256i up = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
   const Floats nearest =
       _mm256_castsi256_ps(_mm256_and_si256(up, _mm256_set1_epi32(static_cast<int>(0xffff0000))));
-  // Adding could make a number of what is none.
+  // The addition above could turn a NaN into a number.
   const Floats is_none = _mm256_cmp_ps(values, values, _CMP_UNORD_Q);
   return _mm256_blendv_ps(nearest, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)), is_none);
 }

@@ -19,7 +19,7 @@ namespace dt::panels::avx512 {
 inline constexpr size_t kLanes = 16, kPanelCols = 64, kBlockRows = 6;
 // Rows of a tile of a tall result.
 inline constexpr size_t kTallRows = 256;
-// The epilogue is made of each block while it is in the first-level cache, not of a whole tile.
+// The epilogue is applied to each block while it is in the first-level cache, not to whole tiles.
 inline constexpr bool kFinishesBlocks = true;
 
 // ------------------------------------------------------------ vectors of floats
@@ -36,7 +36,7 @@ DT_AVX512 inline Floats Load(const float* from, Lanes lanes) {
   return _mm512_maskz_loadu_ps(lanes, from);
 }
 // Avoids masked stores where possible: they are slow, and their result can only be read late.
-DT_AVX512 inline void Store(float* to, Lanes lanes, Floats values) {
+DT_AVX512 __attribute__((always_inline)) inline void Store(float* to, Lanes lanes, Floats values) {
   if (lanes == kAllLanes) {
     _mm512_storeu_ps(to, values);
   } else {
@@ -193,6 +193,7 @@ struct ColumnSums {
 };
 
 // FinishRow for each row of an area of C, whose sums are `values`, with rows `stride` apart.
+// REQUIRES: rows begin at cache lines, and have whole vectors.
 DT_AVX512 inline void Finish(const GemmTask<float>& task, const TileArea& area, float* values,
                              size_t stride) {
   const GemmEpilogue<float>& epilogue = task.epilogue;

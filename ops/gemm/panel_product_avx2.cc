@@ -10,6 +10,7 @@ namespace panels::avx2 {
 namespace {
 
 #include "ops/gemm/panel_product.inc"
+#undef DT_LANES
 
 }  // namespace
 }  // namespace panels::avx2

@@ -34,8 +34,8 @@ inline FactorType TypeOf(const GemmTask<float>& task) {
 
 // The functions for one set of instructions.
 struct PanelProduct {
-  size_t panel_cols = 0, block_rows = 0;  // Of a panel of B; of the blocks of C.
-  size_t tile_rows = 0;                   // Of tiles of tall results.
+  size_t panel_cols = 0, block_rows = 0;  // Columns of a panel of B; rows of a block of C.
+  size_t tile_rows = 0;                   // Rows of the tiles of a tall result.
   // Number of lines of a packed B: n · k / 16 words, each a float or two bf16, plus padding.
   size_t (*packed_lines)(FactorType type, size_t n, size_t k) = nullptr;
   // Number of parts that can be packed independently; all of them make up B.

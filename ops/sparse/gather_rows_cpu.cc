@@ -4,7 +4,7 @@
 namespace dt {
 namespace {
 
-// Rows are all over a large array, so they are asked for so many ahead of their use.
+// Rows lie scattered in a large array, so each is prefetched this many rows before its use.
 constexpr size_t kRowsAhead = 16;
 template <class T>
 class RowsAhead {
@@ -18,7 +18,9 @@ class RowsAhead {
     constexpr size_t kLine = 64;
     const auto* const row =
         reinterpret_cast<const std::byte*>(rows_ + size_t{order_[i + kRowsAhead]} * dim_);
-    for (size_t at = 0; at < dim_ * sizeof(T); at += kLine) __builtin_prefetch(row + at);
+    const size_t bytes = dim_ * sizeof(T);
+    for (size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(row + at);
+    if (bytes % kLine != 0) __builtin_prefetch(row + bytes - 1);
   }
 
  private:

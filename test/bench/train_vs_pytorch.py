@@ -10,10 +10,13 @@ for that model; so the reference is its best. Ours is `dovetail train`: reading,
 to the server, and its updates are in its time. Its rate is that of steps of the second epoch, when the server
 knows most keys, as PyTorch's tables are there before the clock starts.
 
-Prints the medians, their ratio, and where the time of our steps goes, in ms a step.
+Prints the medians, their ratio, and where the time of our steps goes, in ms a step. With --beside 0,10,25,50 it
+measures beside processes that compute so many percent of the time on each processor, and prints what each side
+keeps of its speed beside the first of these (not with --pairs 0).
 """
 import argparse
 import collections
+import contextlib
 import glob
 import itertools
 import json
@@ -22,6 +25,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 
 from programs import find
 
@@ -94,6 +98,34 @@ class Ours:
                 "loss": result["metrics"]["train"]["logloss"]}
 
 
+# Computes for a part of every 20 ms.
+NEIGHBOUR = """
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[2])})
+part = float(sys.argv[1]) * 0.02
+while True:
+    begun = time.monotonic()
+    used = time.thread_time()
+    while time.thread_time() - used < part: pass
+    time.sleep(max(0, 0.02 - (time.monotonic() - begun)))
+"""
+
+
+@contextlib.contextmanager
+def neighbour(percent):
+    """Takes so many percent of each processor meanwhile."""
+    processes = []
+    try:
+        for processor in os.sched_getaffinity(0) if percent > 0 else []:
+            processes.append(subprocess.Popen([sys.executable, "-c", NEIGHBOUR, str(percent / 100), str(processor)]))
+        time.sleep(0.1)
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
 def by_kind(spans):
     """ms by operator, stage or wait."""
     names = collections.Counter()
@@ -110,6 +142,17 @@ def compare(options, torch, ours, model, math):
     if options.pairs == 0:
         return show_where(ours.run(model, settings))
     way = options.way.split() if options.way is not None else torch.best_way(model, math)
+    kept = []
+    for percent in options.beside:
+        with neighbour(percent):
+            kept.append((percent, measure(options, torch, ours, model, math, way, settings)))
+    for percent, rates in kept[1:]:
+        shares = [rate / first for rate, first in zip(rates, kept[0][1])]
+        print(f"  beside {percent} %, of the speed beside {kept[0][0]} %: ours {shares[0]:.2f}, PyTorch {shares[1]:.2f}")
+
+
+def measure(options, torch, ours, model, math, way, settings):
+    """Medians of samples/s: ours, PyTorch's."""
     pairs = [(ours.run(model, settings), torch.run(model, math, way)) for _ in range(options.pairs)]
     mine, theirs = ([side["samples_per_second"] for side in sides] for sides in zip(*pairs))
     print(f"  samples/s: ours {statistics.median(mine):,.0f} ({min(mine):,.0f} to {max(mine):,.0f}), "
@@ -118,6 +161,7 @@ def compare(options, torch, ours, model, math):
     print(f"  PyTorch {pairs[0][1]['torch']} {' '.join(way)}; loss {pairs[0][1]['loss']:.4f} over its steps, "
           f"ours {pairs[0][0]['loss']:.4f} over the second epoch")
     show_where(pairs[-1][0])
+    return statistics.median(mine), statistics.median(theirs)
 
 
 def show_where(run):
@@ -137,7 +181,9 @@ def main():
     parser.add_argument("--way", help='how PyTorch runs, such as "--sparse ours --compile", instead of trying all')
     parser.add_argument("--pairs", type=int, default=3, help="0: only ours, once")
     parser.add_argument("--set", action="append", default=[], metavar="a.b.c=value", help="a key of our job")
+    parser.add_argument("--beside", default="0", help="percentages of the processors that others take")
     options = parser.parse_args()
+    options.beside = [int(percent) for percent in options.beside.split(",")]
     options.data = os.path.abspath(options.data)
     torch = Torch(python_of(options.venv), options.data)
     ours = Ours(find(options.build, "dovetail"), options.data)

@@ -31,7 +31,7 @@ class OneByOne : public NodeRunner {
                               {TrackOf(subgraph.stream), node.name, node.op}, pass.run.step,
                               pass.slice);
       const WorkSpan work(*prepared.work);
-      prepared.work->Count(BytesOf(prepared));
+      if (WorkKind::counts) prepared.work->Count(BytesOf(prepared));
       const TimePoint begun = SystemClock().Now();
       RunInfo run = pass.run;
       run.first_sample += prepared.first_sample;

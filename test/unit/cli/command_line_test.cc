@@ -39,6 +39,7 @@ std::vector<std::string> DifferencesOf(const CommandLine& a, const CommandLine& 
   compare("kept_columns", a.kept_columns, b.kept_columns);
   compare("truth_path", a.truth_path, b.truth_path);
   compare("out_path", a.out_path, b.out_path);
+  compare("budget", a.budget, b.budget);
   compare("rows", a.rows, b.rows);
   compare("seed", a.seed, b.seed);
   compare("table", a.table, b.table);
@@ -255,6 +256,11 @@ TEST(CommandLine, BenchTakesWhatToMeasure) {
           l.job_path = "j";
           l.overrides = {"a=1"};
           l.json = true;
+        }},
+       {{"bench", "train", "--budget"},
+        [](CommandLine& l) {
+          l.command = "bench train";
+          l.budget = true;
         }},
        {{"bench", "peer", "--scheduler", "tcp://h:1", "--format", "bare"}, [](CommandLine& l) {
           l.command = "bench peer";
