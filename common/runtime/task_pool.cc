@@ -15,7 +15,7 @@ namespace {
 
 constinit WorkKind kIdleWork{"task pool: between tasks"};
 
-// Names the time that oneTBB's threads spend looking for tasks before they sleep.
+// Names the time that oneTBB's threads spend looking for tasks, here or elsewhere, before they sleep.
 class IdleThreads : public tbb::task_scheduler_observer {
  public:
   explicit IdleThreads(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) {
@@ -24,9 +24,6 @@ class IdleThreads : public tbb::task_scheduler_observer {
   ~IdleThreads() override { observe(false); }
   void on_scheduler_entry(bool is_worker) override {
     if (is_worker) WorkSpan::Set(kIdleWork);
-  }
-  void on_scheduler_exit(bool is_worker) override {
-    if (is_worker) WorkSpan::Set(kUnnamedWork);
   }
 };
 
