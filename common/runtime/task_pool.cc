@@ -15,7 +15,7 @@ namespace {
 
 constinit WorkKind kIdleWork{"task pool: between tasks"};
 
-// Names the time that oneTBB's threads spend looking for tasks, here or elsewhere, before they sleep.
+// Names the time that threads of oneTBB spend looking for tasks, here or elsewhere.
 class IdleThreads : public tbb::task_scheduler_observer {
  public:
   explicit IdleThreads(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) {
