@@ -137,7 +137,8 @@ Status StepExchange::Join(const Subgraph& subgraph, const TeamLink& team, Bindin
 // The ranks that get the results: in each team those of the holders. Some of them have terms.
 void StepExchange::FindMembers(const TeamLink& team, Bucket& bucket) const {
   const SlicePacks::Holders& holders = bucket.packs.holders();
-  bucket.members = {.id = kJoinGroup, .ranks = {}};
+  bucket.members.id = kJoinGroup;
+  bucket.members.ranks.clear();
   for (uint32_t t = 0; t < team.place.teams; ++t) {
     for (const uint32_t p : holders.group) bucket.members.ranks.push_back(t * plan_.devices + p);
   }
