@@ -2,7 +2,6 @@
 // and their bits depend neither on the number of threads nor on how the work is divided. Method:
 // numbers of few bits, whose sums are exact, are compared with plain loops; random floats are
 // compared between two divisions.
-// two ways.
 #include <algorithm>
 #include <cmath>
 
