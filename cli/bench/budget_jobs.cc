@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kSamples = 1 << 17;
 constexpr int kNumbers = 13, kKeys = 26;
 
-// DLRM and DeepFM as test/bench/train_vs_pytorch.py has them. Wide & Deep normalises batches and
+// DLRM and DeepFM as test/bench/train_vs_peers.py has them. Wide & Deep normalises batches and
 // drops units. The transformer reads the 26 fields as a sequence.
 struct Model {
   const char* name;

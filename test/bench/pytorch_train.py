@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The models of test/bench/train_vs_pytorch.py in PyTorch, on the processor, as fast as PyTorch does them.
+"""The models of test/bench/train_vs_peers.py in PyTorch, on the processor, as fast as PyTorch does them.
 
     pytorch_train.py make DIR [--samples 524288]
     pytorch_train.py train DIR dlrm|deepfm [--math fp32|bf16] [--compile] [--sparse library|ours|compiled]
@@ -172,13 +172,33 @@ class ByRows:
         self.used.clear()
 
 
+def load_samples(torch, folder):
+    """Keys, numbers, labels."""
+    load = lambda name: np.load(os.path.join(folder, name + ".npy"), mmap_mode="r+")
+    return [torch.from_numpy(load(name)) for name in ("keys", "numbers", "labels")]
+
+
+def model_of(torch, name):
+    return {"dlrm": dlrm, "deepfm": deepfm}[name](torch)
+
+
+def time_steps(torch, options, step, steps):
+    """Prints the rate of step(number), which returns the loss."""
+    for at in range(options.warm_up):
+        step(at % steps)
+    begun = time.perf_counter()
+    losses = [step((options.warm_up + at) % steps) for at in range(options.steps)]
+    seconds = time.perf_counter() - begun
+    print(json.dumps({"samples_per_second": options.steps * BATCH / seconds, "version": torch.__version__,
+                      "loss": float(torch.stack(losses).mean())}))
+
+
 def train(options):
     import torch
     torch.manual_seed(1)
     torch.set_num_threads(options.threads)
-    load = lambda name: np.load(os.path.join(options.folder, name + ".npy"), mmap_mode="r+")
-    all_keys, all_numbers, all_labels = (torch.from_numpy(load(n)) for n in ("keys", "numbers", "labels"))
-    model = {"dlrm": dlrm, "deepfm": deepfm}[options.model](torch)
+    all_keys, all_numbers, all_labels = load_samples(torch, options.folder)
+    model = model_of(torch, options.model)
     tables = [torch.nn.Parameter(torch.empty(FIELDS * KEYS, dim).normal_(std=0.01)) for dim in model.dims]
     sparse = Library(torch, tables) if options.sparse == "library" else ByRows(torch, tables,
                                                                              options.sparse == "compiled")
@@ -200,14 +220,17 @@ def train(options):
         dense.zero_grad()
         return loss.detach()
 
-    steps = len(all_keys) // BATCH
-    for at in range(options.warm_up):
-        step(at % steps)
-    begun = time.perf_counter()
-    losses = [step((options.warm_up + at) % steps) for at in range(options.steps)]
-    seconds = time.perf_counter() - begun
-    print(json.dumps({"samples_per_second": options.steps * BATCH / seconds, "torch": torch.__version__,
-                      "loss": float(torch.stack(losses).mean())}))
+    time_steps(torch, options, step, len(all_keys) // BATCH)
+
+
+def add_training(parser):
+    parser.add_argument("folder")
+    parser.add_argument("model", choices=["dlrm", "deepfm"])
+    parser.add_argument("--math", choices=["fp32", "bf16"], default="fp32")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--warm-up", type=int, default=30)
+    parser.add_argument("--steps", type=int, default=200)
 
 
 def main():
@@ -217,14 +240,8 @@ def main():
     maker.add_argument("folder")
     maker.add_argument("--samples", type=int, default=1 << 19)
     trainer = commands.add_parser("train")
-    trainer.add_argument("folder")
-    trainer.add_argument("model", choices=["dlrm", "deepfm"])
-    trainer.add_argument("--math", choices=["fp32", "bf16"], default="fp32")
-    trainer.add_argument("--compile", action="store_true")
+    add_training(trainer)
     trainer.add_argument("--sparse", choices=["library", "ours", "compiled"], default="library")
-    trainer.add_argument("--threads", type=int, default=2)
-    trainer.add_argument("--warm-up", type=int, default=30)
-    trainer.add_argument("--steps", type=int, default=200)
     options = parser.parse_args()
     make(options) if options.command == "make" else train(options)
 
