@@ -11,5 +11,5 @@ check='clang-format-16 --dry-run --Werror "$1" 2>/dev/null || { echo "$1: script
 # shellcheck disable=SC2016
 [[ ${1:-} == --fix ]] && check='clang-format-16 -i "$1"'
 find common ops scheduler server worker cli test -type f \
-  \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) -print0 |
+  \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' \) -print0 |
   xargs -0 -r -n 1 -P "$(nproc)" bash -c "$check" format

@@ -14,7 +14,7 @@ import sys
 import cpp_text
 
 TOPS = ("common", "ops", "scheduler", "server", "worker", "cli", "test")
-CPP = (".h", ".cc", ".cu", ".cuh")
+CPP = (".h", ".cc", ".cu", ".cuh", ".inc")
 LINE_COLUMNS = 100
 FUNCTION_LINES, TEST_FUNCTION_LINES = 60, 80
 HEADER_LINES, SOURCE_LINES, TEST_LINES, MAIN_LINES, CMAKE_LINES = 250, 400, 500, 80, 60
@@ -82,7 +82,7 @@ def size_limit(path):
         return TEST_LINES
     if path.endswith("/main.cc"):
         return MAIN_LINES
-    return HEADER_LINES if path.endswith((".h", ".cuh")) else SOURCE_LINES
+    return HEADER_LINES if path.endswith((".h", ".cuh", ".inc")) else SOURCE_LINES
 
 
 def check_size(path, text, allowed, report):
@@ -129,7 +129,9 @@ def check_shape(path, text, report):
 
 
 def check_includes(path, text, headers, report):
-    """Headers have #pragma once; a source includes the header of its name first, so it compiles alone."""
+    """Headers have #pragma once; a source includes the header of its name first, so it compiles alone. A .inc does not."""
+    if path.endswith(".inc"):
+        return
     if path.endswith((".h", ".cuh")):
         if "#pragma once" not in text:
             report.add(path, 1, "no #pragma once")
