@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ExportedTable {
-  RowsHeader::Table table;
+  SavedValues values;
   uint64_t rows = 0;
   size_t keys_array = 0;  // The next array contains its values.
 };
@@ -35,7 +35,8 @@ Result<Exported> TablesToExport(const RowsHeader& header, const std::string& onl
     // arrays.
     if (table.name == kDenseTable || table.name == kRunningTable) continue;
     names.push_back(table.name);
-    if (only.empty() || only == table.name) tables[table.id] = {table, 0, 0};
+    if (only.empty() || only == table.name)
+      tables.emplace(table.id, ExportedTable{SavedValues(table)});
   }
   if (!tables.empty() || only.empty()) return tables;
   return Invalid("the checkpoint has no table {}{}", only, DidYouMean(only, names));
@@ -78,8 +79,8 @@ class Exporter {
 
   void PrintSummary(const std::string& out) const {
     for (const auto& [id, t] : tables_) {
-      Print("table {}: {} of {}\n", t.table.name, Counted(t.rows, "row"),
-            Counted(t.table.dim, "value"));
+      Print("table {}: {} of {}\n", t.values.table().name, Counted(t.rows, "row"),
+            Counted(t.values.table().dim, "value"));
     }
     if (line_.table.empty()) Print("dense arrays: {}\n", dense_.size());
     std::error_code ignored;
@@ -91,9 +92,11 @@ class Exporter {
     std::vector<ArraySpec> specs;
     for (auto& [id, t] : tables_) {
       t.keys_array = specs.size();
-      specs.push_back({"table." + t.table.name + ".keys", ArraySpec::Type::kU64, {t.rows}});
       specs.push_back(
-          {"table." + t.table.name + ".values", ArraySpec::Type::kF32, {t.rows, t.table.dim}});
+          {"table." + t.values.table().name + ".keys", ArraySpec::Type::kU64, {t.rows}});
+      specs.push_back({"table." + t.values.table().name + ".values",
+                       ArraySpec::Type::kF32,
+                       {t.rows, t.values.table().dim}});
     }
     for (const DenseArray& array : dense_) {
       specs.push_back({"dense." + array.name, ArraySpec::Type::kF32,
@@ -107,8 +110,8 @@ class Exporter {
       const auto at = tables_.find(row.table);
       if (at == tables_.end()) return OkStatus();
       const ExportedTable& t = at->second;
-      values.resize(t.table.dim);
-      DT_TRY_STATUS(ReadValues(t.table, row.record, values));
+      values.resize(t.values.table().dim);
+      DT_TRY_STATUS(t.values.Read(row.record, values));
       DT_TRY_STATUS(file.Append(t.keys_array, BytesOf(std::span(&row.key, 1))));
       return file.Append(t.keys_array + 1, BytesOf(std::span(values)));
     });

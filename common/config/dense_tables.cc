@@ -20,6 +20,7 @@ TableConfig Blocks(std::string_view name, const OptimizerSpec& optimizer) {
 OptimizerSpec OfBlocks(OptimizerSpec spec) {
   spec.l2 = 0;
   spec.clip_row_norm = 0;
+  spec.scope = UpdateScope::kTouched;
   spec.l2_scope = L2Scope::kTouched;  // Decay applies once for each push.
   spec.kind = ForDense(InfoOf(spec.kind));
   return spec;

@@ -110,6 +110,12 @@ constexpr Fact<TableConfig> kInheritFacts[] = {
      [](const TableConfig& table) -> std::optional<std::string> {
        return table.scheduled ? "inherit" : "none";
      }},
+    // `touched` is not told, as by programs that had no scopes: their checkpoints stay valid.
+    {"table.optimizer", "scope",
+     [](const TableConfig& table) -> std::optional<std::string> {
+       if (table.optimizer.scope == UpdateScope::kTouched) return std::nullopt;
+       return std::string(NameOf(table.optimizer.scope));
+     }},
 };
 
 constexpr Fact<NodeConfig> kNodeFacts[] = {

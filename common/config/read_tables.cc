@@ -74,6 +74,7 @@ void ReadNumber(const MapReader& in, const OptimizerNumber& number, OptimizerSpe
 
 void ReadRule(const MapReader& in, OptimizerSpec& spec) {
   in.Read("name", spec.kind);
+  in.Read("scope", spec.scope);
   for (const OptimizerNumber& number : kOptimizerNumbers) ReadNumber(in, number, spec);
 }
 
@@ -147,6 +148,31 @@ void ReadSchedule(const MapReader& in, DenseOptimizerConfig& optimizer) {
   }
 }
 
+// Reports what `scope: dense` is not for.
+void CheckDenseScope(const MapReader& in, const MapReader& rule, const TableConfig& table) {
+  const OptimizerSpec& spec = table.optimizer;
+  if (spec.scope != UpdateScope::kDense) return;
+  if (!InfoOf(spec.kind).has_dense_scope) {
+    rule.Report("scope", fmt::format("found dense, which {} does not have; use touched, or {}",
+                                     NameOf(spec.kind), NameOf(OptimizerKind::kAdam)));
+    return;
+  }
+  // Otherwise dense Adam moves a row faster and faster while it gets no gradient.
+  const bool adam = InfoOf(spec.kind).value_states == 2;
+  if (adam && spec.beta1 * spec.beta1 >= spec.beta2) {
+    rule.Report("scope", fmt::format("found dense, which needs beta1 * beta1 below beta2; they are "
+                                     "{} and {}",
+                                     spec.beta1, spec.beta2));
+  }
+  if (in.Has("l2_scope")) {
+    in.Report("l2_scope",
+              "is for optimizer.scope: touched; with dense, l2 is applied at each step");
+  }
+  if (table.life.freeze) {
+    in.Report("freeze", "is for optimizer.scope: touched; with dense, rows change at each step");
+  }
+}
+
 // Names the device, and the rule that set it: "with device: gpu by parallel.place …".
 std::string WithDevice(const TableConfig& table) {
   std::string device = fmt::format("with device: {}", NameOf(table.device));
@@ -165,6 +191,7 @@ void CheckOnWorker(const MapReader& in, const TableConfig& table) {
   };
   if (in.Has("admission")) refuse("admission", "admission");
   if (in.Has("expiry")) refuse("expiry", "expiry");
+  if (table.optimizer.scope == UpdateScope::kDense) refuse("optimizer", "scope: dense");
   if (table.dtype != FloatFormat::kFp32) refuse("dtype", NameOf(table.dtype));
   if (table.wire != FloatFormat::kFp32) refuse("wire", NameOf(table.wire));
   // Workers number rows with 32 bits.
@@ -215,6 +242,7 @@ TableConfig ReadTable(const std::string& name, const MapReader& in, const Optimi
   if (in.Has("rows") && in.Has("expected_rows")) {
     in.Report("expected_rows", "is for open tables; rows says how many there are");
   }
+  CheckDenseScope(in, rule, table);
   if (table.on_worker()) CheckOnWorker(in, table);
   return table;
 }

@@ -1,5 +1,6 @@
 #include "common/rows/rows_header.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "common/base/text.h"
@@ -52,8 +53,53 @@ Status ParseTable(std::string_view line, RowsHeader& header) {
   return OkStatus();
 }
 
+std::string MissedText(TableId id, const RowsHeader::Missed& missed) {
+  const OptimizerSpec& spec = missed.optimizer;
+  std::string text =
+      fmt::format("missed {} {} {}", HexOf(id.value()), missed.now, NameOf(spec.kind));
+  for (const OptimizerNumber& number : kOptimizerNumbers) {
+    text += fmt::format(" {}={}", number.name, spec.*number.value);
+  }
+  return text + fmt::format(" l2={}", spec.l2);
+}
+
+// Sets a number of the optimizer from "name=value".
+bool ParseNumber(std::string_view word, OptimizerSpec& spec) {
+  const size_t equals = std::min(word.find('='), word.size());
+  const std::string_view name = word.substr(0, equals);
+  const auto number = std::ranges::find(kOptimizerNumbers, name, &OptimizerNumber::name);
+  if (name != "l2" && number == std::end(kOptimizerNumbers)) return false;
+  float& value = name == "l2" ? spec.l2 : spec.*number->value;
+  const std::string_view digits = word.substr(std::min(equals + 1, word.size()));
+  const char* const end = digits.data() + digits.size();
+  return std::from_chars(digits.data(), end, value).ptr == end;
+}
+
+Status ParseMissed(std::string_view line, RowsHeader& header) {
+  const std::vector<std::string_view> words = SplitText(line, ' ');
+  RowsHeader::Missed missed;
+  uint64_t id = 0;
+  const OptimizerInfo* const optimizer = words.size() < 4 ? nullptr : FindOptimizer(words[3]);
+  if (optimizer == nullptr || !optimizer->has_dense_scope || !Parse(words[1], 16, id) ||
+      !Parse(words[2], 10, missed.now)) {
+    return Damaged(line);
+  }
+  missed.optimizer.kind = optimizer->kind;
+  missed.optimizer.scope = UpdateScope::kDense;
+  const auto table = std::ranges::find(header.tables, TableId(id), &RowsHeader::Table::id);
+  const bool good = std::ranges::all_of(words.begin() + 4, words.end(), [&](std::string_view word) {
+    return ParseNumber(word, missed.optimizer);
+  });
+  if (!good || table == header.tables.end()) return Damaged(line);
+  const uint64_t state = uint64_t{optimizer->value_states} * table->dim + optimizer->row_states + 1;
+  if (table->state != state || table->dim > kRowDimMax) return Damaged(line);
+  table->missed = missed;
+  return OkStatus();
+}
+
 Status ParseLine(std::string_view line, RowsHeader& header) {
   if (line.starts_with("table ")) return ParseTable(line, header);
+  if (line.starts_with("missed ")) return ParseMissed(line, header);
   const std::vector<std::string_view> words = SplitText(line, ' ');
   bool good = words.size() == 2;
   if (words[0] == "step") {
@@ -83,6 +129,9 @@ std::string HeaderText(const RowsHeader& header) {
   for (const RowsHeader::Table& t : header.tables) {
     text += fmt::format("\ntable {} {} {} {} {}", HexOf(t.id.value()), t.dim, NameOf(t.dtype),
                         t.state, t.name);
+  }
+  for (const RowsHeader::Table& t : header.tables) {
+    if (t.missed.has_value()) text += '\n' + MissedText(t.id, *t.missed);
   }
   return text;
 }

@@ -6,8 +6,10 @@
 //   holds 0 2 4                    the shards in this file
 //   positions 512 498 500          of each, the number of its last record (server/shard/record.h)
 //   table 00c0ffee00c0ffee 16 fp32 17 item    id, dim, dtype, floats of state, name
+//   missed 00c0ffee00c0ffee 1200 adam lr=0.001 beta1=0.9 …    id, next step, optimizer
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,15 +17,23 @@
 #include "common/base/float_formats.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "common/specs/optimizer.h"
 
 namespace dt {
 
 struct RowsHeader {
+  // Of a table with `scope: dense`, whose rows are saved as they were after their last push.
+  struct Missed {
+    OptimizerSpec optimizer;
+    Step now = 0;  // Every step before it is part of the checkpoint; as rows count steps.
+    friend bool operator==(const Missed&, const Missed&) = default;
+  };
   struct Table {
     TableId id;
     uint32_t dim = 0, state = 0;
     std::string name;
     FloatFormat dtype = FloatFormat::kFp32;
+    std::optional<Missed> missed = {};
     friend bool operator==(const Table&, const Table&) = default;
   };
   Step step = 0;

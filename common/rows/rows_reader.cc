@@ -173,17 +173,35 @@ Status ForEachRow(const std::string& folder, const VisitRow& visit, std::span<co
   return OkStatus();
 }
 
-Status ReadValues(const RowsHeader::Table& table, std::span<const std::byte> record,
-                  std::span<float> out) {
-  DT_CHECK(out.size() == table.dim);
-  const size_t values_bytes = RowsBytes(table.dtype, table.dim, 1);
-  const size_t bytes = values_bytes + table.state * sizeof(float) + sizeof(Step);
+SavedValues::SavedValues(RowsHeader::Table table) : table_(std::move(table)) {
+  if (table_.missed.has_value()) missed_.emplace(table_.missed->optimizer);
+}
+
+Status SavedValues::ReadPushed(std::span<const std::byte> record, std::span<float> values,
+                               std::span<float> state) const {
+  DT_CHECK(values.size() == table_.dim && state.size() == table_.state);
+  const size_t values_bytes = RowsBytes(table_.dtype, table_.dim, 1);
+  const size_t bytes = values_bytes + table_.state * sizeof(float) + sizeof(Step);
   if (record.size() != bytes) {
-    return DataLoss("a row of table {} has {} bytes instead of {}", table.name, record.size(),
+    return DataLoss("a row of table {} has {} bytes instead of {}", table_.name, record.size(),
                     bytes);
   }
-  DecodeRow(table.dtype, record.data(), out);
+  DecodeRow(table_.dtype, record.data(), values);
+  std::memcpy(state.data(), record.data() + values_bytes, state.size_bytes());
   return OkStatus();
+}
+
+Status SavedValues::ReadNow(std::span<const std::byte> record, std::span<float> values,
+                            std::span<float> state) const {
+  DT_TRY_STATUS(ReadPushed(record, values, state));
+  if (!missed_.has_value()) return OkStatus();
+  missed_->Apply({*LastPushOf(record) + 1, table_.missed->now}, values, state);
+  return OkStatus();
+}
+
+Status SavedValues::Read(std::span<const std::byte> record, std::span<float> out) const {
+  std::vector<float> state(table_.state);
+  return ReadNow(record, out, state);
 }
 
 }  // namespace dt

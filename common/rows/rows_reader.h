@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "common/rows/missed_updates.h"
 #include "common/rows/rows_header.h"
 
 namespace dt {
@@ -29,10 +31,26 @@ using VisitRow = std::function<Status(const SavedRow& row)>;
 Status ForEachRow(const std::string& folder, const VisitRow& visit,
                   std::span<const TableId> only = {});
 
-// The values of a row of `table`. REQUIRES: out.size() == table.dim. DataLoss: the record has
-// another size.
-Status ReadValues(const RowsHeader::Table& table, std::span<const std::byte> record,
-                  std::span<float> out);
+// Reads the values of a table's rows as they are at the checkpoint's step: with `scope: dense` they
+// have moved since their last push. Immutable.
+class SavedValues {
+ public:
+  explicit SavedValues(RowsHeader::Table table);
+  const RowsHeader::Table& table() const { return table_; }
+
+  // REQUIRES: out.size() == table().dim. DataLoss: the record has another size.
+  Status Read(std::span<const std::byte> record, std::span<float> out) const;
+  // As they were after the row's last push, and the state then, table().state floats.
+  Status ReadPushed(std::span<const std::byte> record, std::span<float> values,
+                    std::span<float> state) const;
+  // Both as they are at the checkpoint's step.
+  Status ReadNow(std::span<const std::byte> record, std::span<float> values,
+                 std::span<float> state) const;
+
+ private:
+  RowsHeader::Table table_;
+  std::optional<MissedUpdates> missed_;
+};
 
 // <folder>/server-<id>/rows-<executor>, sorted by name: each shard is in one of them.
 std::vector<std::string> RowsFoldersIn(const std::string& folder);

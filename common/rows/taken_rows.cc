@@ -15,30 +15,38 @@ TakenRows::TakenRows(const Options& options)
       record_(values_bytes_ + options.table.state * sizeof(float) + sizeof(Step)),
       values_(options.table.dim) {}
 
-Result<std::span<const std::byte>> TakenRows::Take(const RowsHeader::Table& saved,
+// A row with its state keeps the updates that it has missed, if they are the job's, too. Otherwise
+// they are made up for, and it misses none so far: it counts as pushed in the last step, also for
+// expiry.
+Result<std::span<const std::byte>> TakenRows::Take(const SavedValues& saved,
                                                    std::span<const std::byte> record) {
-  DT_TRY_STATUS(ReadValues(saved, record, values_));
-  const Step last_push = std::min(*LastPushOf(record), options_.steps_before);
-  Make(values_, last_push);
-  const size_t values_bytes = RowsBytes(saved.dtype, saved.dim, 1);
-  if (saved.dtype == options_.table.dtype) {
-    std::memcpy(record_.data(), record.data(), values_bytes);
-  }
-  if (options_.keep_state) {
-    DT_CHECK(saved.state == options_.table.state);
-    std::memcpy(record_.data() + values_bytes_, record.data() + values_bytes,
-                saved.state * sizeof(float));
-  }
-  return std::span<const std::byte>(record_);
+  const auto& was = saved.table().missed;
+  const auto& is = options_.table.missed;
+  const bool same = was.has_value() && is.has_value() && was->optimizer == is->optimizer;
+  const bool keeps_missed = options_.keep_state && (same || !was.has_value());
+  state_.resize(saved.table().state);
+  DT_TRY_STATUS(keeps_missed ? saved.ReadPushed(record, values_, state_)
+                             : saved.ReadNow(record, values_, state_));
+  Step last_push = std::min(*LastPushOf(record), options_.steps_before);
+  if (!keeps_missed && (was.has_value() || is.has_value())) last_push = LastStep();
+  return Encode(values_, options_.keep_state ? state_ : options_.initial_state, last_push);
 }
 
-std::span<const std::byte> TakenRows::Make(std::span<const float> values, Step last_push) {
+std::span<const std::byte> TakenRows::Make(std::span<const float> values) {
+  return Encode(values, options_.initial_state,
+                options_.table.missed.has_value() ? LastStep() : options_.steps_before);
+}
+
+// The step before the job's first one, or that one if it is step 0.
+Step TakenRows::LastStep() const { return std::max<Step>(options_.steps_before, 1) - 1; }
+
+std::span<const std::byte> TakenRows::Encode(std::span<const float> values,
+                                             std::span<const float> state, Step last_push) {
+  DT_CHECK(state.size() == options_.table.state);
   EncodeRows(options_.table.dtype, options_.table.dim, values, record_.data());
-  std::byte* at = record_.data() + values_bytes_;
-  for (uint32_t i = 0; i < options_.table.state; ++i, at += sizeof(float)) {
-    std::memcpy(at, &options_.initial_state, sizeof(float));
-  }
-  std::memcpy(at, &last_push, sizeof(last_push));
+  std::byte* const at = record_.data() + values_bytes_;
+  std::memcpy(at, state.data(), state.size_bytes());
+  std::memcpy(at + state.size_bytes(), &last_push, sizeof(last_push));
   return record_;
 }
 

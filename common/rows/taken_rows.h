@@ -8,7 +8,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/rows/rows_header.h"
+#include "common/rows/rows_reader.h"
 
 namespace dt {
 
@@ -16,8 +16,8 @@ namespace dt {
 class TakenRows {
  public:
   struct Options {
-    RowsHeader::Table table;  // The job's.
-    float initial_state = 0;  // Of each float of optimizer state.
+    RowsHeader::Table table;           // The job's.
+    std::vector<float> initial_state;  // Of a row that was never pushed.
     bool keep_state = false;  // The records to take have the same state; else it begins anew.
     Step steps_before = 0;    // StartMessage::steps_before: no row was pushed later.
   };
@@ -25,16 +25,20 @@ class TakenRows {
 
   // The record of the job's table with the values of `record`, one of `saved`, which has the same
   // dim. Valid until the next call. DataLoss: the record has a wrong size.
-  Result<std::span<const std::byte>> Take(const RowsHeader::Table& saved,
+  Result<std::span<const std::byte>> Take(const SavedValues& saved,
                                           std::span<const std::byte> record);
-  // The record of a row with these values.
-  std::span<const std::byte> Make(std::span<const float> values, Step last_push);
+  // The record of a row with these values, which counts as pushed when the job begins.
+  std::span<const std::byte> Make(std::span<const float> values);
 
  private:
+  Step LastStep() const;
+  std::span<const std::byte> Encode(std::span<const float> values, std::span<const float> state,
+                                    Step last_push);
+
   const Options options_;
   const size_t values_bytes_;
   std::vector<std::byte> record_;
-  std::vector<float> values_;
+  std::vector<float> values_, state_;
 };
 
 // The state of a table in a shard (row_record.h) with its counts of pushes alone: no row has

@@ -11,6 +11,7 @@ std::string_view NameOf(ColumnType type) { return ChoiceOf(kColumnTypeNames, typ
 std::string_view NameOf(Device device) { return ChoiceOf(kDeviceNames, device); }
 std::string_view NameOf(InitKind kind) { return ChoiceOf(kInitNames, kind); }
 std::string_view NameOf(L2Scope scope) { return ChoiceOf(kL2ScopeNames, scope); }
+std::string_view NameOf(UpdateScope scope) { return ChoiceOf(kUpdateScopeNames, scope); }
 std::string_view NameOf(EvalDefault value) { return ChoiceOf(kEvalDefaultNames, value); }
 
 }  // namespace dt

@@ -16,6 +16,9 @@
 
 namespace dt {
 
+// The most values that an embedding row may have.
+inline constexpr uint32_t kRowDimMax = 4096;
+
 enum class OptimizerKind {
   kSgd,
   kMomentum,
@@ -33,8 +36,15 @@ enum class L2Scope { kGap, kTouched };
 inline constexpr std::string_view kL2ScopeNames = "gap|touched";
 std::string_view NameOf(L2Scope scope);
 
+// How many rows of a table a step changes. kTouched: those that are pushed. kDense: all of them, as
+// an optimizer of dense parameters would: see common/rows/missed_updates.h.
+enum class UpdateScope { kTouched, kDense };
+inline constexpr std::string_view kUpdateScopeNames = "touched|dense";
+std::string_view NameOf(UpdateScope scope);
+
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdam;
+  UpdateScope scope = UpdateScope::kTouched;  // For tables only.
   // These are listed in kOptimizerNumbers.
   float lr = 0.001f;
   float momentum = 0.9f;
@@ -44,7 +54,7 @@ struct OptimizerSpec {
   float weight_decay = 0.0f;
   // Changes to the gradient before the update; they apply to every optimizer.
   float l2 = 0.0f;                   // Added to the gradient as l2 · value.
-  L2Scope l2_scope = L2Scope::kGap;  // For tables only.
+  L2Scope l2_scope = L2Scope::kGap;  // For tables with scope kTouched only.
   float clip_row_norm = 0.0f;        // For tables only; 0 turns clipping off.
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
@@ -113,7 +123,8 @@ struct OptimizerInfo {
   OptimizerMember initial_state = nullptr;
   // The optimizer that dense parameters use instead of this one; none: the same.
   std::optional<OptimizerKind> instead = {};
-  std::string_view reads;  // The names of the numbers that the optimizer reads.
+  bool has_dense_scope = true;  // Missed updates of a row can be made up for.
+  std::string_view reads;       // The names of the numbers that the optimizer reads.
 };
 
 inline constexpr OptimizerInfo kOptimizers[] = {
@@ -141,6 +152,7 @@ inline constexpr OptimizerInfo kOptimizers[] = {
      .name = "lazy_adam",
      .value_states = 2,
      .instead = OptimizerKind::kAdam,
+     .has_dense_scope = false,
      .reads = "lr|beta1|beta2|epsilon"},
     {.kind = OptimizerKind::kAdamW,
      .name = "adamw",
@@ -149,6 +161,7 @@ inline constexpr OptimizerInfo kOptimizers[] = {
     {.kind = OptimizerKind::kFtrl,
      .name = "ftrl",
      .value_states = 2,
+     .has_dense_scope = false,
      .reads = "lr|ftrl_l1|ftrl_l2|ftrl_beta"},
 };
 

@@ -8,18 +8,10 @@
 #include <cmath>
 
 #include "common/base/check.h"
+#include "common/base/power.h"
 
 namespace dt {
 namespace {
-
-// Uses repeated squaring, because exponents are whole numbers and rows are many.
-double Power(double base, uint64_t exponent) {
-  double power = 1;
-  for (; exponent != 0; exponent >>= 1, base *= base) {
-    if (exponent & 1) power *= base;
-  }
-  return power;
-}
 
 UpdateRates RatesFor(const OptimizerSpec& spec, const UpdateInfo& info, bool sparse) {
   UpdateRates rates;
@@ -163,11 +155,13 @@ float InitialState(const OptimizerSpec& spec) {
 
 uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim) {
   const OptimizerInfo& optimizer = InfoOf(spec.kind);
-  return optimizer.value_states * dim + optimizer.row_states;
+  const uint32_t rate = spec.scope == UpdateScope::kDense ? 1 : 0;
+  return optimizer.value_states * dim + optimizer.row_states + rate;
 }
 
 void InitState(const OptimizerSpec& spec, std::span<float> state) {
   std::ranges::fill(state, InitialState(spec));
+  if (spec.scope == UpdateScope::kDense) state.back() = spec.lr;
 }
 
 RowUpdate::RowUpdate(const OptimizerSpec& spec, const UpdateInfo& info)
@@ -178,6 +172,11 @@ void RowUpdate::Apply(uint64_t steps_since_update, std::span<float> value, std::
   const size_t dim = value.size();
   DT_DCHECK(steps_since_update >= 1 && given.size() == dim && dim <= kRowDimMax);
   DT_DCHECK(state.size() == StateFloats(spec_, static_cast<uint32_t>(dim)));
+  if (spec_.scope == UpdateScope::kDense) {
+    DT_DCHECK(steps_since_update == 1);
+    state.back() = rates_.lr;
+    state = state.first(state.size() - 1);
+  }
   std::array<float, kRowDimMax> scratch;  // Not initialised, because most rows do not need it.
   const std::span<const float> grad = RowGradient(spec_, steps_since_update, value, given, scratch);
   float* const second = state.data() + (state.size() > dim ? dim : 0);

@@ -3,7 +3,8 @@
 //
 // On rows, Adam and AdamW first decay both moments by beta^(steps_since_update - 1), and AdamW
 // decays the value `steps_since_update` times, or once with l2_scope touched. LazyAdam on dense
-// parameters is Adam.
+// parameters is Adam. With scope kDense the updates that a row has missed are made up for first
+// (common/rows/missed_updates.h), so that its steps_since_update is 1.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,13 @@ struct UpdateInfo {
   friend bool operator==(const UpdateInfo&, const UpdateInfo&) = default;
 };
 
-// Number of state floats for `dim` values of one row. (Dense parameters count as one row of all
-// elements; row-wise Adagrad is for tables only.)
+// Number of state floats for `dim` values of one row: of its values, then of the row, then with
+// scope kDense the rate of its last push. (Dense parameters count as one row of all elements;
+// row-wise Adagrad is for tables only.)
 uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim);
-// The initial value of every state float.
+// The initial value of every state float, except of the rate.
 float InitialState(const OptimizerSpec& spec);
+// The state of a row that was never pushed.
 void InitState(const OptimizerSpec& spec, std::span<float> state);
 
 // Values that depend on the step alone, computed once in float64.
@@ -35,9 +38,6 @@ struct UpdateRates {
   float adam_root = 1;
   double keep = 1;  // AdamW: factor of the value for each step since the last update.
 };
-
-// The most values that an embedding row may have.
-inline constexpr uint32_t kRowDimMax = 4096;
 
 // Updates the embedding rows of one push. Immutable; any thread.
 class RowUpdate {

@@ -28,6 +28,7 @@ Json TablesJson(const ModelConfig& model) {
   Json all = Json::object();
   for (const TableConfig& t : model.tables) {
     Json rule = RuleJson(t.optimizer);
+    rule["scope"] = NameOf(t.optimizer.scope);
     rule["l2_scope"] = NameOf(t.optimizer.l2_scope);
     rule["clip_row_norm"] = t.optimizer.clip_row_norm;
     all[t.name] = {{"id", HexOf(t.id.value())},

@@ -34,10 +34,12 @@ constexpr uint64_t kRowsMax = std::numeric_limits<uint32_t>::max();
 // The option of the table that only servers support; empty if it uses none.
 std::string_view NeedsServers(const TableConfig& table) {
   const bool lives = table.life.expiry_steps > 0 || table.life.expiry_time > Duration::zero();
+  const bool dense = table.optimizer.scope == UpdateScope::kDense;
   return table.life.admission_pushes > 1     ? "admission"
          : lives                             ? "expiry"
          : table.dtype != FloatFormat::kFp32 ? "dtype"
          : table.wire != FloatFormat::kFp32  ? "wire"
+         : dense                             ? "optimizer's scope"
                                              : "";
 }
 

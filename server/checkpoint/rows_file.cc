@@ -22,6 +22,19 @@ namespace {
 
 constexpr uint64_t kRowsAtOnce = 1024;
 
+// The optimizer without what does not matter to missed updates.
+OptimizerSpec NumbersOf(OptimizerSpec optimizer) {
+  optimizer.l2_scope = {};
+  optimizer.clip_row_norm = 0;
+  return optimizer;
+}
+
+RowsHeader::Table SavedTable(const TableSpec& t, Step now) {
+  RowsHeader::Table table{t.id, t.dim, t.state(), t.name, t.dtype};
+  if (t.optimizer.scope == UpdateScope::kDense) table.missed = {NumbersOf(t.optimizer), now};
+  return table;
+}
+
 RowsHeader HeaderOf(const ShardSet& shards, Step step) {
   RowsHeader header{.step = step, .shards = shards.shards_of_job()};
   for (const Shard& shard : shards.shards()) {
@@ -30,7 +43,7 @@ RowsHeader HeaderOf(const ShardSet& shards, Step step) {
     header.positions.push_back(shard.position());
   }
   for (const TableSpec& t : shards.tables()) {
-    header.tables.push_back({t.id, t.dim, t.state(), t.name, t.dtype});
+    header.tables.push_back(SavedTable(t, shards.steps_before() + step));
   }
   return header;
 }
@@ -126,7 +139,7 @@ class RowsLoader {
     };
     on_disk_ = false;
     return file.ForEach(ours, [&](Key key, std::span<const float> values) -> Status {
-      const std::span<const std::byte> record = rows.Make(values, shards_.steps_before());
+      const std::span<const std::byte> record = rows.Make(values);
       const Status restored = shards_.Restore(taken.id, key, record);
       if (!restored.ok()) return Malformed("key {}: {}", key, MessageOf(restored));
       return ++taken_rows % kRowsAtOnce == 0 && tier_ != nullptr ? tier_->MakeRoom() : OkStatus();
@@ -208,7 +221,8 @@ class RowsLoader {
     const bool same = saved_shards_ == shards_.shards_of_job();
     // Steps that are not those of this job tell nothing about its rows.
     const bool counts_only = begins() && shards_.steps_before() == 0;
-    if (!same || counts_only) {
+    // A row that is brought up to date would no longer count as expired.
+    if (!same || begins()) {
       expired_in_ = key;
       const Result<Step> before = ExpireBeforeOf(value);
       if (!before.ok()) return DataLoss("a state: {}", MessageOf(before.status()));
@@ -238,8 +252,10 @@ class RowsLoader {
     return begins() ? TakenOf(id) == nullptr : IsPassedOver(id, shards_.tables());
   }
   TakenRows::Options OptionsFor(const TableSpec& spec, bool keep_state) const {
-    return {.table = {spec.id, spec.dim, spec.state(), spec.name, spec.dtype},
-            .initial_state = InitialState(spec.optimizer),
+    std::vector<float> state(spec.state());
+    InitState(spec.optimizer, state);
+    return {.table = SavedTable(spec, shards_.steps_before()),
+            .initial_state = std::move(state),
             .keep_state = keep_state,
             .steps_before = shards_.steps_before()};
   }
@@ -249,8 +265,15 @@ class RowsLoader {
       const auto spec = std::ranges::find(shards_.tables(), saved.id, &TableSpec::id);
       const TakenTable* const taken = TakenOf(saved.id);
       if (taken == nullptr || spec == shards_.tables().end()) continue;
-      takers_.emplace(saved.id, Taker{saved, TakenRows(OptionsFor(*spec, taken->state))});
+      takers_.emplace(saved.id,
+                      Taker{SavedValues(saved), TakenRows(OptionsFor(*spec, taken->state))});
     }
+  }
+  // Whether the rows of both miss the same updates, or none.
+  static bool MissesTheSame(const TableSpec& spec, const RowsHeader::Table& saved) {
+    const auto ours = SavedTable(spec, 0).missed;
+    if (!ours.has_value() || !saved.missed.has_value()) return ours == saved.missed;
+    return ours->optimizer == saved.missed->optimizer;
   }
   // Whether all records are taken as they are.
   bool TakesAll(const RowsHeader& header) const {
@@ -260,13 +283,13 @@ class RowsLoader {
              const TakenTable* const taken = TakenOf(saved.id);
              const auto spec = std::ranges::find(shards_.tables(), saved.id, &TableSpec::id);
              return taken != nullptr && taken->state && spec != shards_.tables().end() &&
-                    spec->dtype == saved.dtype;
+                    spec->dtype == saved.dtype && MissesTheSame(*spec, saved);
            });
   }
 
   // Makes the job's rows of the saved ones of a table.
   struct Taker {
-    RowsHeader::Table saved;
+    SavedValues saved;
     TakenRows rows;
   };
 

@@ -254,10 +254,13 @@ Frame ShardSet::Gather(PullMode mode, std::span<const KeyGroup> groups, std::spa
   std::byte* out = frame.bytes().data();
   pull_runs_.clear();
   for (const KeyGroup& group : groups) {
-    EmbeddingTable& table = Find(group.shard)->table(group.table);
+    Shard& shard = *Find(group.shard);
+    EmbeddingTable& table = shard.table(group.table);
     table.tier_counts().touched += group.rows;
     const WireTable wire = WireOf(group.table);
-    pull_runs_.push_back({&table, keys.first(group.rows), out, wire.format});
+    const bool moves = table.rows_of_all().has_missed_updates();
+    const Step now = moves ? options_.steps_before + shard.now() : 0;
+    pull_runs_.push_back({&table, keys.first(group.rows), out, wire.format, now});
     keys = keys.subspan(group.rows);
     out += wire.BytesOf(group.rows);
     ZeroPadding(wire, group.rows, out);

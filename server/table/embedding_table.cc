@@ -68,15 +68,15 @@ uint64_t EmbeddingTable::RemoveRows(uint64_t from, uint64_t buckets) {
   return next;
 }
 
-void EmbeddingTable::Pull(std::span<const Key> keys, std::span<float> out) const {
+void EmbeddingTable::Pull(std::span<const Key> keys, std::span<float> out, Step now) const {
   DT_CHECK(out.size() == keys.size() * dim());
-  const PullRun run{this, keys, out.data()};
+  const PullRun run{.table = this, .keys = keys, .out = out.data(), .now = now};
   Pull({&run, 1}, false);
 }
 
-void EmbeddingTable::Evaluate(std::span<const Key> keys, std::span<float> out) const {
+void EmbeddingTable::Evaluate(std::span<const Key> keys, std::span<float> out, Step now) const {
   DT_CHECK(out.size() == keys.size() * dim());
-  const PullRun run{this, keys, out.data()};
+  const PullRun run{.table = this, .keys = keys, .out = out.data(), .now = now};
   Pull({&run, 1}, true);
 }
 

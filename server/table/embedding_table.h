@@ -31,6 +31,7 @@ class EmbeddingTable {
     std::span<const Key> keys;
     void* out = nullptr;
     FloatFormat format = FloatFormat::kFp32;
+    Step now = 0;  // The values are those before this step; matters with `scope: dense` alone.
   };
   // Writes the values of all keys; creates no rows. One call for many runs, however short, overlaps
   // the cache misses of all of them.
@@ -78,8 +79,8 @@ class EmbeddingTable {
   void RemoveExpired();
 
   // Pull and Push for a single run.
-  void Pull(std::span<const Key> keys, std::span<float> out) const;
-  void Evaluate(std::span<const Key> keys, std::span<float> out) const;
+  void Pull(std::span<const Key> keys, std::span<float> out, Step now = 0) const;
+  void Evaluate(std::span<const Key> keys, std::span<float> out, Step now = 0) const;
   void Push(std::span<const Key> keys, std::span<const float> gradients, const UpdateInfo& info);
 
   // Traffic between this table and the tier below, counted where it is caused. `below`: rows that

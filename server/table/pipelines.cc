@@ -122,9 +122,9 @@ class PullPipeline : Pipeline {
   static constexpr size_t kRowsAhead = 128;
   struct Item : PipelineItem {
     const std::byte* from;
-    const RowHeader* header;  // Null: the row cannot have expired.
+    const RowHeader* header;  // Null: it does not matter.
     std::byte* out;
-    FloatFormat format;
+    const Run* run;
   };
   explicit PullPipeline(bool evaluate) : evaluate_(evaluate) {}
 
@@ -133,7 +133,7 @@ class PullPipeline : Pipeline {
     for (size_t i = 0; i < items.size(); ++i) {
       Pipeline::Begin(*run.table, run.keys[first + i], items[i]);
       items[i].out = static_cast<std::byte*>(run.out) + (first + i) * bytes;
-      items[i].format = run.format;
+      items[i].run = &run;
     }
   }
   using Pipeline::Find;
@@ -141,21 +141,25 @@ class PullPipeline : Pipeline {
     FindFurther(item);
     if (item.row == kAbsent) return;
     const TableRows& rows = *item.table->rows_;
+    const bool missed = rows.has_missed_updates();
     item.from = rows.row(item.row);
-    PrefetchLines(item.from, rows.values_bytes());
+    PrefetchLines(item.from, missed ? rows.row_bytes() : rows.values_bytes());
     item.header = nullptr;
-    if (item.table->expiry_.expire_before() == 0) return;
+    if (item.table->expiry_.expire_before() == 0 && !missed) return;
     item.header = &rows.header(item.row);
     __builtin_prefetch(item.header);
   }
   void Finish(const Item& item) const {
-    const size_t dim = item.table->dim();
     if (item.row == kAbsent || IsExpired(item)) return WriteAbsent(item);
-    if (item.format == FloatFormat::kFp32 && item.table->spec().dtype == FloatFormat::kFp32) {
-      CopyFloats(reinterpret_cast<const float*>(item.from), dim,
+    const TableRows& rows = *item.table->rows_;
+    const FloatFormat format = item.run->format;
+    if (rows.has_missed_updates()) {
+      rows.ReadMissed(item.from, {item.header->last_push() + 1, item.run->now}, format, item.out);
+    } else if (format == FloatFormat::kFp32 && rows.spec().dtype == FloatFormat::kFp32) {
+      CopyFloats(reinterpret_cast<const float*>(item.from), item.table->dim(),
                  reinterpret_cast<float*>(item.out));
     } else {
-      item.table->rows_->ReadValues(item.from, item.format, item.out);
+      rows.ReadValues(item.from, format, item.out);
     }
   }
 
@@ -167,9 +171,9 @@ class PullPipeline : Pipeline {
   void WriteAbsent(const Item& item) const {
     if (evaluate_ && item.table->spec().eval_default == EvalDefault::kZeros) {
       // Zero in every format.
-      std::fill_n(item.out, RowBytes(item.format, item.table->dim()), std::byte{0});
+      std::fill_n(item.out, RowBytes(item.run->format, item.table->dim()), std::byte{0});
     } else {
-      item.table->rows_->ReadInitial(item.key, item.format, item.out);
+      item.table->rows_->ReadInitial(item.key, item.run->format, item.out);
     }
   }
 
@@ -237,10 +241,9 @@ class PushPipeline : Pipeline {
       rows.Renew(item.row, item.key);
       expiry.CountExpired(1);
     }
-    const uint64_t steps_since_update = item.header->StepsSinceUpdate(step_);
     std::array<float, kRowDimMax> room;  // Not initialised: most rows need little of it.
     const float* const gradient = FloatsOf(item.run->format, item.gradient, {room.data(), dim});
-    rows.Update(item.to, *item.run->update, {item.key, step_, steps_since_update, gradient});
+    rows.Update(item.to, *item.run->update, {item.key, step_, *item.header, gradient});
     *item.header = {item.header->LastAfter(step_), rows.change_period()};
   }
 
@@ -277,7 +280,9 @@ class AbsencePipeline : Pipeline {
 void EmbeddingTable::Pull(std::span<const PullRun> runs, bool evaluate) {
   const WorkSpan span(kPullWork);
   for (const PullRun& run : runs) {
-    const size_t row = kCacheLine + run.table->rows_->values_bytes();
+    const TableRows& rows = *run.table->rows_;
+    const size_t row =
+        kCacheLine + (rows.has_missed_updates() ? rows.row_bytes() : rows.values_bytes());
     kPullWork.Count(run.keys.size() * (row + RowBytes(run.format, run.table->dim())));
   }
   PullPipeline work(evaluate);

@@ -4,7 +4,7 @@
 //   group: row [16] | header [16]           whole cache lines
 //      or: (row | header) [16]              where a cache line holds a whole number of these
 //
-// Headers are apart from the rows, because a pull does not need them: rows of a multiple of 64
+// Headers are apart from the rows, because a pull rarely needs them: rows of a multiple of 64
 // bytes then begin at a cache line and touch no more lines than they must. They are near the rows,
 // because a push needs both: mostly in one page, so that one address is translated. Behind a short
 // row, such as one value and its Adagrad state, the header costs a pull and a push no further line.

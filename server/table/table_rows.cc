@@ -17,6 +17,7 @@ TableRows::TableRows(const TableSpec& spec)
       initial_(spec.init, spec.seed, spec.id),
       slabs_(row_bytes_),
       update_(spec.optimizer, update_info_) {
+  if (spec.optimizer.scope == UpdateScope::kDense) missed_.emplace(spec.optimizer);
   DT_CHECK(spec.dtype == FloatFormat::kFp32 || spec.dtype == FloatFormat::kBf16);
 }
 
@@ -46,6 +47,15 @@ void TableRows::ReadValues(const std::byte* row, FloatFormat format, std::byte* 
   EncodeRow(format, {values, spec_.dim}, out);
 }
 
+void TableRows::ReadMissed(const std::byte* row, MissedUpdates::Steps missed, FloatFormat format,
+                           std::byte* out) const {
+  std::array<float, kRowDimMax> room;  // Not initialised: most rows need little of it.
+  const std::span<float> values(room.data(), spec_.dim);
+  DecodeRow(spec_.dtype, row, values);
+  missed_->ApplyToValues(missed, values, StateOf(row));
+  EncodeRow(format, values, out);
+}
+
 void TableRows::ReadInitial(Key key, FloatFormat format, std::byte* out) const {
   alignas(float) std::array<std::byte, kRowDimMax * sizeof(float)> row;
   FillInitial(key, row.data());
@@ -56,7 +66,7 @@ void TableRows::UpdateRounded(std::byte* row, const RowUpdate& update, const Row
   std::array<float, kRowDimMax> room;
   const std::span<float> values(room.data(), spec_.dim);
   DecodeRow(spec_.dtype, row, values);
-  update.Apply(push.steps_since_update, values, StateOf(row), {push.gradient, spec_.dim});
+  UpdateValues(values, StateOf(row), update, push);
   RoundToBf16(RandomOf(push.key, push.step), values, row);
 }
 

@@ -1,11 +1,13 @@
 // The rows of one table in all shards of one executor. Owned by the executor's thread.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "common/rows/initial_rows.h"
+#include "common/rows/missed_updates.h"
 #include "ops/update/update.h"
 #include "server/table/row_sink.h"
 #include "server/table/row_slabs.h"
@@ -38,23 +40,28 @@ class TableRows {
   uint32_t record_bytes() const { return row_bytes_ + uint32_t{sizeof(Step)}; }
   void CopyRecord(uint32_t number, std::span<std::byte> out) const;
 
+  // Whether rows change in steps that do not push them (`scope: dense`): then ReadMissed is to be
+  // used, not ReadValues.
+  bool has_missed_updates() const { return missed_.has_value(); }
   // Read the values of a row, or of one that was never pushed, in `format`. For values stored as
   // bf16, initial values are rounded as updates are: a row reads the same before and after it is
   // made.
   void ReadValues(const std::byte* row, FloatFormat format, std::byte* out) const;
   void ReadInitial(Key key, FloatFormat format, std::byte* out) const;
+  // As after these steps.
+  void ReadMissed(const std::byte* row, MissedUpdates::Steps missed, FloatFormat format,
+                  std::byte* out) const;
   // Updates a row once. Values stored as bf16 are rounded at random, by (seed, table, key, step,
   // column): on average a row becomes what fp32 would make of it.
   struct RowPush {
     Key key = 0;
     Step step = 0;
-    uint64_t steps_since_update = 1;
+    RowHeader header;  // Before this push.
     const float* gradient = nullptr;
   };
   void Update(std::byte* row, const RowUpdate& update, const RowPush& push) const {
     if (spec_.dtype != FloatFormat::kFp32) return UpdateRounded(row, update, push);
-    update.Apply(push.steps_since_update, {reinterpret_cast<float*>(row), spec_.dim}, StateOf(row),
-                 {push.gradient, spec_.dim});
+    UpdateValues({reinterpret_cast<float*>(row), spec_.dim}, StateOf(row), update, push);
   }
 
   const TableSpec& spec() const { return spec_; }
@@ -80,6 +87,17 @@ class TableRows {
   std::span<float> StateOf(std::byte* row) const {
     return {reinterpret_cast<float*>(row + values_bytes_), state_};
   }
+  std::span<const float> StateOf(const std::byte* row) const {
+    return {reinterpret_cast<const float*>(row + values_bytes_), state_};
+  }
+  void UpdateValues(std::span<float> values, std::span<float> state, const RowUpdate& update,
+                    const RowPush& push) const {
+    if (missed_.has_value()) {
+      missed_->Apply({push.header.last_push() + 1, push.step}, values, state);
+    }
+    const uint64_t steps = missed_.has_value() ? 1 : push.header.StepsSinceUpdate(push.step);
+    update.Apply(steps, values, state, {push.gradient, spec_.dim});
+  }
   void UpdateRounded(std::byte* row, const RowUpdate& update, const RowPush& push) const;
   void FillInitial(Key key, std::byte* row) const;
   uint64_t RandomOf(Key key, Step step) const;
@@ -93,6 +111,7 @@ class TableRows {
   RowSlabs slabs_;
   uint32_t change_period_ = 1;
   RowSink* first_changes_ = nullptr;
+  std::optional<MissedUpdates> missed_;
   UpdateInfo update_info_;
   RowUpdate update_;  // The update for update_info_.
 };

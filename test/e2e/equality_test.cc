@@ -77,6 +77,22 @@ TEST(Equality, RowsThatLieOnDiskGiveTheSameBits) {
   EXPECT_EQ(ChecksumAfter(folder, "w2s2", with(With({"launch", job}, 2, 2), "64KiB")), one);
 }
 
+TEST(Equality, RowsThatFollowADenseOptimizerGiveTheSameBits) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.slices = 2});
+  const auto with = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(),
+                     {"--set", "optimizer.scope=dense", "--set", "model.tables.deep.dtype=bf16",
+                      "--set", "model.tables.deep.dim=128", "--set", "checkpoint.every=5"});
+    return arguments;
+  };
+  const std::string one = ChecksumAfter(folder, "one", with({"train", job}));
+  ASSERT_NE(one, "");
+  std::vector<std::string> small = with(With({"launch", job}, 3, 2));
+  small.insert(small.end(), {"--set", "cluster.server.memory=64KiB"});
+  EXPECT_EQ(ChecksumAfter(folder, "w2s3", small), one);
+}
+
 TEST(Equality, AnotherSeedGivesOtherBits) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {});

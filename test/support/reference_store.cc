@@ -19,7 +19,8 @@ constexpr Step kNever = server::RowHeader::kNever;
 ReferenceStore::ReferenceStore(const std::vector<TableSpec>& tables, uint32_t shards)
     : shards_(shards) {
   for (const TableSpec& spec : tables) {
-    Table table{spec, {spec.init, spec.seed, spec.id}, {}, {}, spec.life.freeze, 0};
+    Table table{spec, {spec.init, spec.seed, spec.id}, {}, {}, {}, spec.life.freeze, 0};
+    if (spec.optimizer.scope == UpdateScope::kDense) table.missed.emplace(spec.optimizer);
     table.sketches.assign(shards, {spec.life.sketch_bytes, spec.id.value()});
     tables_.push_back(std::move(table));
   }
@@ -49,9 +50,11 @@ bool ReferenceStore::IsThere(const Table& table, Key key) const {
 
 std::vector<float> ReferenceStore::Read(uint32_t t, Key key, PullMode mode) const {
   const Table& table = tables_[t];
-  if (IsThere(table, key)) return table.rows.at(key).values;
-  if (mode == PullMode::kTrain || table.spec.eval_default == EvalDefault::kInitial) {
-    return Initial(table, key);
+  const bool there = IsThere(table, key);
+  if (there || mode == PullMode::kTrain || table.spec.eval_default == EvalDefault::kInitial) {
+    Row row = RowOf(table, key, there);
+    MakeUpFor(table, row);
+    return row.values;
   }
   return std::vector<float>(table.spec.dim, 0.0f);
 }
@@ -62,11 +65,17 @@ bool ReferenceStore::Admits(const Table& table, Key key, uint32_t& pushes) const
   return pushes >= table.spec.life.admission_pushes;
 }
 
-ReferenceStore::Row& ReferenceStore::RowFor(Table& table, Key key, bool there) {
+ReferenceStore::Row ReferenceStore::RowOf(const Table& table, Key key, bool there) {
   if (there) return table.rows.at(key);
   Row row{Initial(table, key), std::vector<float>(table.spec.state()), kNever};
   InitState(table.spec.optimizer, row.state);
-  return table.rows[key] = std::move(row);
+  return row;
+}
+
+bool ReferenceStore::MakeUpFor(const Table& table, Row& row) const {
+  if (!table.missed.has_value()) return false;
+  table.missed->Apply({row.last_push + 1, clock_}, row.values, row.state);
+  return true;
 }
 
 void ReferenceStore::Push(const RowMap& gradients) {
@@ -91,10 +100,11 @@ void ReferenceStore::Push(const RowMap& gradients) {
       counted.push_back({&table.sketches[shard], key, pushes});
       continue;
     }
-    Row& row = RowFor(table, key, there);
-    const uint64_t steps_since_update =
-        row.last_push == kNever ? clock_ + 1 : clock_ - row.last_push;
-    updates[at.first].Apply(steps_since_update, row.values, row.state, gradient);
+    Row& row = table.rows[key];
+    row = RowOf(table, key, there);
+    const bool never = row.last_push == kNever;
+    const uint64_t steps = MakeUpFor(table, row) ? 1 : never ? clock_ + 1 : clock_ - row.last_push;
+    updates[at.first].Apply(steps, row.values, row.state, gradient);
     row.values = Stored(table, key, clock_, std::move(row.values));
     row.last_push = clock_;
   }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "server/life/count_min_sketch.h"
@@ -42,6 +43,7 @@ class ReferenceStore {
     InitialRows initial;
     std::map<Key, Row> rows;
     std::vector<server::CountMinSketch> sketches;  // One sketch per shard.
+    std::optional<MissedUpdates> missed;
     bool freeze = false;
     Step expire_before = 0;
   };
@@ -51,7 +53,9 @@ class ReferenceStore {
   static std::vector<float> Initial(const Table& table, Key key);
   bool IsThere(const Table& table, Key key) const;
   bool Admits(const Table& table, Key key, uint32_t& pushes) const;
-  static Row& RowFor(Table& table, Key key, bool there);
+  static Row RowOf(const Table& table, Key key, bool there);
+  // False: the table's rows miss no updates.
+  bool MakeUpFor(const Table& table, Row& row) const;
 
   const uint32_t shards_;
   Step clock_ = 0;

@@ -151,8 +151,10 @@ Status WorkerTables::LoadParts(const std::string& folder, const TakenParts& part
 TakenRows::Options WorkerTables::OptionsFor(const TakenTable& taken,
                                             const WorkerTable& table) const {
   const TableConfig& config = table.config();
+  std::vector<float> state(table.state());
+  InitState(config.optimizer, state);
   return {.table = {config.id, config.dim, table.state(), config.name},
-          .initial_state = InitialState(config.optimizer),
+          .initial_state = std::move(state),
           .keep_state = taken.state && taken.file.empty(),
           .steps_before = steps_before_};
 }
@@ -163,9 +165,10 @@ Status WorkerTables::LoadRowsOf(const std::string& folder, const RowsHeader& hea
   if (saved == header.tables.end() || saved->dim != table.config().dim) {
     return WithWhere(Internal("table {} is not there", table.config().name), folder);
   }
+  const SavedValues values(*saved);
   TakenRows rows(OptionsFor(taken, table));
   const auto take = [&](const SavedRow& row) -> Status {
-    DT_TRY(const std::span<const std::byte> record, rows.Take(*saved, row.record));
+    DT_TRY(const std::span<const std::byte> record, rows.Take(values, row.record));
     return table.Restore(row.key, record);
   };
   return ForEachRow(folder, take, std::span(&taken.id, 1));
@@ -175,13 +178,13 @@ Status WorkerTables::LoadFileRows(const TakenTable& taken, WorkerTable& table) c
   const TableConfig& config = table.config();
   DT_TRY(const FileRows file, FileRows::Open(taken.file, config.name, config.dim));
   TakenRows rows(OptionsFor(taken, table));
-  return file.ForEach(
-      [](Key) { return true; },
-      [&](Key key, std::span<const float> values) -> Status {
-        const Status restored = table.Restore(key, rows.Make(values, steps_before_));
-        return restored.code() == StatusCode::kDataLoss ? Malformed("{}", MessageOf(restored))
-                                                        : restored;
-      });
+  return file.ForEach([](Key) { return true; },
+                      [&](Key key, std::span<const float> values) -> Status {
+                        const Status restored = table.Restore(key, rows.Make(values));
+                        return restored.code() == StatusCode::kDataLoss
+                                   ? Malformed("{}", MessageOf(restored))
+                                   : restored;
+                      });
 }
 
 }  // namespace dt::worker

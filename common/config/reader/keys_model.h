@@ -170,6 +170,9 @@ inline constexpr KeySpec kModelKeys[] = {
      "Rows go that were not pushed for so many hours of training."},
     {"table.optimizer", "name", kChoice, kModel, kOptimizerNames, 0, 0, "", "", "The rule."},
     {"table.optimizer", kEachOptimizerNumber, kFloat, kTraining, "", 0, 0, "", "", ""},
+    {"table.optimizer", "scope", kChoice, kTraining, kUpdateScopeNames, 0, 0, "", "",
+     "touched: a step updates the rows that it pushes. dense: all rows, as the optimizer of dense "
+     "parameters would, made up for when a row is next read."},
     {"table.optimizer", "schedule", kChoice, kTraining, "none|inherit", 0, 0, "inherit", "",
      "Whether the job's schedule scales this table's rate."},
     {"node", "name", kText, kInside, "", 0, 0, "required", "",

@@ -15,6 +15,8 @@ inline constexpr KeySpec kRunKeys[] = {
     {"optimizer", "name", kChoice, kTraining, kOptimizerNames, 0, 0, "adam", "",
      "The rule; lazy_adam and rowwise_adagrad differ from adam and adagrad on tables only."},
     {"optimizer", kEachOptimizerNumber, kFloat, kRun, "", 0, 0, "its own", "", ""},
+    {"optimizer", "scope", kChoice, kNobody, kUpdateScopeNames, 0, 0, "touched", "",
+     "For tables: whether a step updates the rows that it pushes, or all of them (dense)."},
     {"optimizer", "l2", kFloat, kRun, "", 0, kAnyNumber, "0", "",
      "Adds l2 * value to the gradient of dense parameters; not inherited by tables."},
     {"optimizer", "clip_norm", kFloat, kRun, "", 0, kAnyNumber, "0", "",

@@ -101,7 +101,7 @@ class DayTwo : public ::testing::Test {
 
 class TwoDays : public DayTwo, public ::testing::WithParamInterface<const char*> {};
 
-// The steps of both count: for Adam's corrections, and for L2 after gaps.
+// The steps of both count: for Adam's corrections, for L2 after gaps, for missed updates.
 TEST_P(TwoDays, AreOneLongerJob) {
   const Arguments how = kPlain + Arguments{"--set", GetParam()};
   const std::string day_one = First(how);
@@ -122,7 +122,7 @@ TEST_P(TwoDays, AreOneLongerJob) {
 
 INSTANTIATE_TEST_SUITE_P(Where, TwoDays,
                          ::testing::Values("seed=5", "model.tables.deep.device=cpu",
-                                           "cluster.server.memory=256KiB",
+                                           "cluster.server.memory=256KiB", "optimizer.scope=dense",
                                            "model.tables.deep.dtype=bf16"));
 
 TEST_F(DayTwo, AnyNumberOfServersShardsAndWorkersBeginsWithTheSameRows) {

@@ -4,6 +4,7 @@
 // bit for bit. Half of the tables store bf16; gradients arrive and values are sent in every format.
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -36,28 +37,25 @@ struct ModelRow {
 
 class Model {
  public:
-  explicit Model(const TableSpec& spec) : spec_(spec), initial_(spec.init, spec.seed, spec.id) {}
+  explicit Model(const TableSpec& spec) : spec_(spec), initial_(spec.init, spec.seed, spec.id) {
+    if (spec.optimizer.scope == UpdateScope::kDense) missed_.emplace(spec.optimizer);
+  }
 
-  std::vector<float> Read(Key key) const {
-    const auto it = rows_.find(key);
-    if (it != rows_.end()) return it->second.values;
-    std::vector<float> values(spec_.dim);
-    initial_.Fill(key, values);
-    return Stored(key, RowHeader::kNever, values);
+  // As before step `now`.
+  std::vector<float> Read(Key key, Step now) const {
+    ModelRow row = RowOf(key);
+    MakeUpFor(row, now);
+    return row.values;
   }
   void Push(Key key, std::vector<float> gradient, Step step) {
-    auto it = rows_.find(key);
-    uint64_t steps_since_update = step + 1;
-    if (it == rows_.end()) {
-      it = rows_.emplace(key, ModelRow{Read(key), std::vector<float>(spec_.state()), 0}).first;
-      InitState(spec_.optimizer, it->second.state);
-    } else {
-      steps_since_update = step - it->second.last_push;
-    }
-    RowUpdate(spec_.optimizer, {.step = step})
-        .Apply(steps_since_update, it->second.values, it->second.state, gradient);
-    it->second.values = Stored(key, step, it->second.values);
-    it->second.last_push = step;
+    ModelRow row = RowOf(key);
+    const bool dense = MakeUpFor(row, step);
+    const bool never = row.last_push == RowHeader::kNever;
+    const uint64_t steps = dense ? 1 : never ? step + 1 : step - row.last_push;
+    RowUpdate(spec_.optimizer, {.step = step}).Apply(steps, row.values, row.state, gradient);
+    row.values = Stored(key, step, row.values);
+    row.last_push = step;
+    rows_[key] = std::move(row);
   }
   std::vector<std::byte> Record(Key key) const {
     const ModelRow& row = rows_.at(key);
@@ -78,6 +76,21 @@ class Model {
   void Clear() { rows_.clear(); }
 
  private:
+  ModelRow RowOf(Key key) const {
+    if (const auto it = rows_.find(key); it != rows_.end()) return it->second;
+    ModelRow row{std::vector<float>(spec_.dim), std::vector<float>(spec_.state()),
+                 RowHeader::kNever};
+    initial_.Fill(key, row.values);
+    row.values = Stored(key, RowHeader::kNever, row.values);
+    InitState(spec_.optimizer, row.state);
+    return row;
+  }
+  // False: the table's rows miss no updates.
+  bool MakeUpFor(ModelRow& row, Step now) const {
+    if (!missed_.has_value()) return false;
+    missed_->Apply({row.last_push + 1, now}, row.values, row.state);
+    return true;
+  }
   // The values after rounding to the format in which they are stored.
   std::vector<float> Stored(Key key, Step step, std::vector<float> values) const {
     if (spec_.dtype == FloatFormat::kFp32) return values;
@@ -90,6 +103,7 @@ class Model {
 
   const TableSpec spec_;
   const InitialRows initial_;
+  std::optional<MissedUpdates> missed_;
   std::map<Key, ModelRow> rows_;
 };
 
@@ -153,11 +167,11 @@ class Story {
     for (Key& key : keys) key = DrawKey();
     const auto format = static_cast<FloatFormat>(draws_.Below(4));
     std::vector<std::byte> got(RowsBytes(format, spec_.dim, keys.size()));
-    const EmbeddingTable::PullRun run{&table_, keys, got.data(), format};
+    const EmbeddingTable::PullRun run{&table_, keys, got.data(), format, step_};
     EmbeddingTable::Pull({&run, 1}, false);
     std::vector<float> want;
     for (const Key key : keys) {
-      const auto row = model_.Read(key);
+      const auto row = model_.Read(key, step_);
       want.insert(want.end(), row.begin(), row.end());
     }
     ASSERT_EQ(got, Travel(format, want));

@@ -82,7 +82,9 @@ seed: 5
 data: {data}
 model:
   tables:
-    deep: {{dim: 4, device: {deep}, optimizer: {{name: adam, lr: {rate}}}, l2: 0.01}}
+    deep:
+      {{dim: 4, device: {deep}, l2: 0.01,
+        optimizer: {{name: adam, lr: {rate}, scope: {scope}}}}}
     counts:
       {{dim: 1, device: ps, init: zeros, clip_row_norm: {clip},
         optimizer: {{name: sgd, lr: {count_rate}}}}}
@@ -105,6 +107,7 @@ parallel: {{overlap: {overlap}}}
       fmt::arg("data", DataOf(mode)), fmt::arg("end", EndOf(mode)),
       fmt::arg("features", HasStream(mode) ? "user, item, sample" : "features"),
       fmt::arg("deep", mode == Mode::kTablesOnWorkers ? "cpu" : "ps"),
+      fmt::arg("scope", HasChains(mode) ? "dense" : "touched"),
       // So slow over many updates that all gradients stay large enough to be counted.
       fmt::arg("rate", RateOf(mode)), fmt::arg("count_rate", kCount / kSmallestGradient),
       fmt::arg("clip", kSmallestGradient), fmt::arg("batch", BatchOf(mode)),

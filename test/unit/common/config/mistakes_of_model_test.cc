@@ -49,6 +49,24 @@ constexpr Case kModelMistakes[] = {
     {"TableRuleMisspelled", "name: adagrad", "name: adagard",
      "14: model.tables.item.optimizer.name: found \"adagard\", expected one of sgd, momentum, "
      "adagrad, rowwise_adagrad, adam, lazy_adam, adamw, ftrl; did you mean \"adagrad\"?"},
+    {"DenseScopeOfLazyAdam", "name: adagrad", "name: lazy_adam, scope: dense",
+     "14: model.tables.item.optimizer.scope: found dense, which lazy_adam does not have; use "
+     "touched, or adam"},
+    {"DenseScopeWithTooMuchMomentum", "name: adagrad", "name: adam, scope: dense, beta2: 0.8",
+     "14: model.tables.item.optimizer.scope: found dense, which needs beta1 * beta1 below beta2; "
+     "they are 0.9 and 0.8"},
+    {"DenseScopeAndL2Scope", "optimizer: {name: adagrad, lr: 0.02}, l2: 0.05",
+     "optimizer: {scope: dense}, l2: 0.05, l2_scope: gap",
+     "14: model.tables.item.l2_scope: is for optimizer.scope: touched; with dense, l2 is applied "
+     "at each step"},
+    {"DenseScopeFrozen", "optimizer: {name: adagrad, lr: 0.02}, l2: 0.05",
+     "optimizer: {scope: dense}, freeze: true",
+     "14: model.tables.item.freeze: is for optimizer.scope: touched; with dense, rows change at "
+     "each step"},
+    {"DenseScopeOnWorker", "optimizer: {name: adagrad, lr: 0.02}, l2: 0.05",
+     "optimizer: {scope: dense}, device: cpu",
+     "14: model.tables.item.optimizer: found scope: dense, which is not available yet with device: "
+     "cpu; use device: ps"},
     {"UnknownTable", "table: item", "table: itme",
      "16: model.graph.e.table: \"itme\" is no table of model.tables; did you mean \"item\"?"},
     {"LookupWithoutTable", "table: item, ", "",

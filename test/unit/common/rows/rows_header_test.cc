@@ -22,6 +22,28 @@ TEST(RowsHeader, TextStays) {
   EXPECT_EQ(*parsed, kHeader);
 }
 
+TEST(RowsHeader, OptimizersWithADenseScopeStay) {
+  RowsHeader header = kHeader;
+  OptimizerSpec adam{.scope = UpdateScope::kDense, .lr = 0.1f, .beta2 = 0.98f, .l2 = 1e-7f};
+  header.tables[1].missed = {adam, 77};
+  header.tables[1].state = 3;
+  const std::string text = HeaderText(header);
+  EXPECT_TRUE(text.ends_with(
+      "\nmissed 0000000000000001 77 adam lr=0.1 momentum=0.9 beta1=0.9 beta2=0.98 epsilon=1e-08 "
+      "initial_accumulator=0 ftrl_l1=0 ftrl_l2=0 ftrl_beta=1 weight_decay=0 l2=1e-07"))
+      << text;
+  const auto parsed = ParseRowsHeader(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(*parsed, header);
+  header.tables[1].state = 2;
+  EXPECT_FALSE(ParseRowsHeader(HeaderText(header)).ok()) << "Adam's rows have three floats of it";
+  for (size_t at = kText.size() + 1; at < text.size(); ++at) {
+    std::string changed = text;
+    changed[at] = '~';
+    EXPECT_FALSE(ParseRowsHeader(changed).ok()) << at;
+  }
+}
+
 // A worker's header, or one that was saved before shards had positions.
 TEST(RowsHeader, PositionsMayBeAbsentButNotSomeOfThem) {
   RowsHeader without = kHeader;

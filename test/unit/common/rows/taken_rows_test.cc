@@ -31,36 +31,70 @@ std::vector<float> FloatsOf(std::span<const std::byte> record, size_t count) {
 
 TEST(TakenRows, ARecordStaysAsItIs) {
   TakenRows rows({.table = kSaved, .keep_state = true, .steps_before = 1000});
-  const auto taken = rows.Take(kSaved, Record());
+  const auto taken = rows.Take(SavedValues(kSaved), Record());
   ASSERT_TRUE(taken.ok());
   EXPECT_TRUE(std::ranges::equal(*taken, Record()));
 }
 
 TEST(TakenRows, StateBeginsAnew) {
   const RowsHeader::Table other{TableId(1), 2, 1, "item"};
-  TakenRows rows({.table = other, .initial_state = 0.5f, .steps_before = 0});
-  const auto taken = rows.Take(kSaved, Record());
+  TakenRows rows({.table = other, .initial_state = {0.5f}, .steps_before = 0});
+  const auto taken = rows.Take(SavedValues(kSaved), Record());
   ASSERT_TRUE(taken.ok());
   EXPECT_EQ(FloatsOf(*taken, 3), (std::vector<float>{1.5f, -2.25f, 0.5f}));
   EXPECT_EQ(LastPushOf(*taken), 0u) << "steps of the other job do not count";
+}
+
+RowsHeader::Table WithMomentum(float l2) {
+  RowsHeader::Table table = kSaved;
+  OptimizerSpec momentum{.kind = OptimizerKind::kMomentum, .scope = UpdateScope::kDense};
+  momentum.l2 = l2;
+  table.missed = {momentum, kPushed + 2};
+  return table;
+}
+
+// The row has the velocity 10, 11 and the rate 12, and has missed one step.
+TEST(TakenRows, MissedUpdatesAreMadeUpForUnlessTheJobGoesOnWithThem) {
+  const Step before = kPushed + 2;
+  const SavedValues saved(WithMomentum(0));
+  TakenRows same({.table = WithMomentum(0), .keep_state = true, .steps_before = before});
+  const auto kept = same.Take(saved, Record());
+  ASSERT_TRUE(kept.ok());
+  EXPECT_TRUE(std::ranges::equal(*kept, Record()));
+
+  TakenRows other({.table = WithMomentum(0.5f), .keep_state = true, .steps_before = before});
+  const auto changed = other.Take(saved, Record());
+  ASSERT_TRUE(changed.ok());
+  EXPECT_FLOAT_EQ(FloatsOf(*changed, 3)[0], 1.5f - 12 * 0.9f * 10);
+  EXPECT_FLOAT_EQ(FloatsOf(*changed, 3)[2], 0.9f * 10) << "the velocity";
+  EXPECT_EQ(LastPushOf(*changed), before - 1) << "the job's first step is the next one";
+
+  const RowsHeader::Table touched{TableId(1), 2, 0, "item"};
+  TakenRows anew({.table = touched, .steps_before = before});
+  const auto settled = anew.Take(saved, Record());
+  ASSERT_TRUE(settled.ok());
+  EXPECT_FLOAT_EQ(FloatsOf(*settled, 2)[0], 1.5f - 12 * 0.9f * 10);
+  EXPECT_EQ(LastPushOf(*settled), before - 1) << "or l2 by gap would count those steps again";
 }
 
 TEST(TakenRows, ValuesChangeTheirFormat) {
   RowsHeader::Table half = kSaved;
   half.dtype = FloatFormat::kBf16;
   TakenRows to_half({.table = half, .keep_state = true, .steps_before = 1000});
-  const auto halved = to_half.Take(kSaved, Record());
+  const auto halved = to_half.Take(SavedValues(kSaved), Record());
   ASSERT_TRUE(halved.ok());
   const std::vector<std::byte> record(halved->begin(), halved->end());
   EXPECT_EQ(record.size(), Record().size() - 4);
   TakenRows back({.table = kSaved, .keep_state = true, .steps_before = 1000});
-  EXPECT_TRUE(std::ranges::equal(*back.Take(half, record), Record())) << "bf16 has these values";
+  EXPECT_TRUE(std::ranges::equal(*back.Take(SavedValues(half), record), Record()))
+      << "bf16 has these values";
 }
 
 TEST(TakenRows, ARecordOfAnotherSizeIsDamaged) {
-  TakenRows rows({.table = kSaved});
+  TakenRows rows({.table = kSaved, .keep_state = true});
   const std::vector<std::byte> record = Record();
-  EXPECT_EQ(rows.Take(kSaved, std::span(record).first(8)).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(rows.Take(SavedValues(kSaved), std::span(record).first(8)).status().code(),
+            StatusCode::kDataLoss);
 }
 
 TEST(CountsOf, KeepsTheSketchAlone) {

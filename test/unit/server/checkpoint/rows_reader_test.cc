@@ -69,7 +69,7 @@ class RowsReader : public ::testing::Test {
       EXPECT_NE(table, header->tables.end());
       EXPECT_EQ(row.shard, ShardOf(row.table, row.key, kShards));
       std::vector<float> values(table->dim);
-      DT_TRY_STATUS(ReadValues(*table, row.record, values));
+      DT_TRY_STATUS(SavedValues(*table).Read(row.record, values));
       const TableSpec& spec = tables_[table->name == "item" ? 0 : 1];
       EXPECT_TRUE(spec.name != "user" || values == ValuesOf(spec, row.key)) << row.key;
       rows.emplace_back(table->name, row.key);
@@ -98,6 +98,54 @@ TEST_F(RowsReader, EveryRowOnceInOneOrder) {
   std::filesystem::remove_all(folder_ / "server-2");
   Save(1);
   EXPECT_EQ(Read(), rows) << "whoever held them";
+}
+
+TEST_F(RowsReader, RowsReadAsTheyAreAtTheStepOfTheCheckpoint) {
+  std::vector<TableSpec> tables = {test::SimpleTable("item", 3, OptimizerKind::kAdam)};
+  tables[0].optimizer.scope = UpdateScope::kDense;
+  test::TieredShards set(tables, 1, test::AllShards(1), folder_ / "tier", 1 << 30);
+  EmbeddingTable& table = set.shards().shards()[0].table(0);
+  const Key key = 5;
+  table.Push({&key, 1}, std::vector<float>(3, 0.5f), {.step = 7});
+  ASSERT_TRUE(set.Save(20, {folder_.path(), ProcessId(0), 0}).ok());
+  std::vector<float> pushed(3), now(3);
+  table.Pull({&key, 1}, pushed, 8);
+  table.Pull({&key, 1}, now, 20);
+  EXPECT_LT(now[0], pushed[0]) << "momentum moves it after its push";
+
+  const auto header = ReadRowsHeader(folder_.path());
+  ASSERT_TRUE(header.ok()) << header.status();
+  const SavedValues saved(header->tables[0]);
+  const Status read = ForEachRow(folder_.path(), [&](const SavedRow& row) -> Status {
+    std::vector<float> values(3);
+    DT_TRY_STATUS(saved.Read(row.record, values));
+    EXPECT_EQ(values, now);
+    std::vector<float> state(saved.table().state);
+    DT_TRY_STATUS(saved.ReadPushed(row.record, values, state));
+    EXPECT_EQ(values, pushed);
+    return OkStatus();
+  });
+  ASSERT_TRUE(read.ok()) << read;
+  ShardSet again(test::SetOf(tables, 1, 1, test::AllShards(1)));
+  ASSERT_TRUE(LoadRows({folder_.path(), 20, Generation(1)}, again).ok());
+  std::vector<float> loaded(3), later(3);
+  again.shards()[0].table(0).Pull({&key, 1}, loaded, 33);
+  table.Pull({&key, 1}, later, 33);
+  EXPECT_EQ(loaded, later) << "and go on as if nothing had been saved";
+}
+
+TEST_F(RowsReader, NothingComesBackInAJobThatBringsRowsUpToDate) {
+  Save(2);
+  std::vector<TableSpec> tables = tables_;
+  tables[0].optimizer.scope = UpdateScope::kDense;
+  ShardSetOptions options = test::SetOf(tables, 1, kShards, test::AllShards(kShards));
+  options.steps_before = 20;
+  ShardSet set(std::move(options));
+  const TakenParts item{.tables = {{tables[0].id, false, ""}}};
+  ASSERT_TRUE(LoadRows({folder_.path(), 0, Generation(1), item}, set).ok());
+  uint64_t items = 0;
+  for (const Shard& shard : set.shards()) items += shard.table(0).SortedRows().size();
+  EXPECT_EQ(items, kKeys / 2);
 }
 
 TEST_F(RowsReader, NothingComesBackInOtherShards) {
