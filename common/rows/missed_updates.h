@@ -42,9 +42,9 @@ class MissedUpdates {
  private:
   // A number of successive steps that are made up for together.
   struct Stride {
-    double keep1 = 1, keep2 = 1;  // What is left of Adam's moments after it.
+    double keep1 = 1, keep2 = 1;  // Adam's moments are multiplied by these.
     double first_sum = 0;         // Sum of β1^k over its steps.
-    double second_mean = 1;       // What is left of the second moment, on average.
+    double second_mean = 1;       // The mean factor of the second moment in it.
     double centre = 0;            // The step in it that stands for all.
   };
   struct Row {

@@ -22,7 +22,7 @@
 namespace dt {
 
 struct RowsHeader {
-  // Of a table with `scope: dense`, whose rows are saved as they were after their last push.
+  // How to read a table with `scope: dense`: its rows are saved as they were after their last push.
   struct Missed {
     OptimizerSpec optimizer;
     Step now = 0;  // Every step before it is part of the checkpoint; as rows count steps.

@@ -17,7 +17,7 @@ class TakenRows {
  public:
   struct Options {
     RowsHeader::Table table;           // The job's.
-    std::vector<float> initial_state;  // Of a row that was never pushed.
+    std::vector<float> initial_state;  // The state of a row that was never pushed.
     bool keep_state = false;  // The records to take have the same state; else it begins anew.
     Step steps_before = 0;    // StartMessage::steps_before: no row was pushed later.
   };

@@ -122,7 +122,7 @@ class PullPipeline : Pipeline {
   static constexpr size_t kRowsAhead = 128;
   struct Item : PipelineItem {
     const std::byte* from;
-    const RowHeader* header;  // Null: it does not matter.
+    const RowHeader* header;  // Set only if the last push matters.
     std::byte* out;
     const Run* run;
   };
