@@ -187,7 +187,9 @@ Status SavedValues::ReadPushed(std::span<const std::byte> record, std::span<floa
                     bytes);
   }
   DecodeRow(table_.dtype, record.data(), values);
-  std::memcpy(state.data(), record.data() + values_bytes, state.size_bytes());
+  if (!state.empty()) {
+    std::memcpy(state.data(), record.data() + values_bytes, state.size_bytes());
+  }
   return OkStatus();
 }
 

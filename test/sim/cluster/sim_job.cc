@@ -107,7 +107,8 @@ parallel: {{overlap: {overlap}}}
       fmt::arg("data", DataOf(mode)), fmt::arg("end", EndOf(mode)),
       fmt::arg("features", HasStream(mode) ? "user, item, sample" : "features"),
       fmt::arg("deep", mode == Mode::kTablesOnWorkers ? "cpu" : "ps"),
-      fmt::arg("scope", HasChains(mode) ? "dense" : "touched"),
+      // The bits of synchronous jobs are compared with those of tables on workers.
+      fmt::arg("scope", IsSynchronous(mode) ? "touched" : "dense"),
       // So slow over many updates that all gradients stay large enough to be counted.
       fmt::arg("rate", RateOf(mode)), fmt::arg("count_rate", kCount / kSmallestGradient),
       fmt::arg("clip", kSmallestGradient), fmt::arg("batch", BatchOf(mode)),
