@@ -184,14 +184,15 @@ CudaError DenseLayer(const CudaCall& call) {
   return Multiply(call, task);
 }
 
-// dx = dy where y is above 0, else 0, in output 0, which may be dy; its sums over rows go to output
-// 1.
+// dx = scale · dy where y is above 0, else 0, in output 0, which may be dy; its sums over rows go to
+// output 1.
 template <class T>
 struct ReluMaskGrad {
   const T *y, *dy;
   T* dx;
+  float scale;
   __device__ void operator()(int64_t i, const CudaRun&) const {
-    dx[i] = ToFloat(y[i]) > 0.0f ? dy[i] : To<T>(0.0f);
+    dx[i] = To<T>(ToFloat(y[i]) > 0.0f ? ToFloat(dy[i]) * scale : 0.0f);
   }
 };
 template <class T>
@@ -211,8 +212,9 @@ struct StoreColumn {
 };
 CudaError ReluBias(const CudaCall& call, const CudaTensor& y, const CudaTensor& dy, float* parts) {
   const CudaTensor &dx = call.outputs[0], &sums = call.outputs[1];
+  const auto scale = static_cast<float>(1 / (1 - FloatAttr(call, "dropout", 0)));
   return OnFloat(call, [&]<class T>(T) {
-    ForEach(call, SizeOf(y), ReluMaskGrad<T>{DataOf<T>(y), DataOf<T>(dy), DataOf<T>(dx)});
+    ForEach(call, SizeOf(y), ReluMaskGrad<T>{DataOf<T>(y), DataOf<T>(dy), DataOf<T>(dx), scale});
     SumRows(call, {RowsOf(dx), ColsOf(dx), parts}, ColumnOf<T>{ColsOf(dx), DataOf<T>(dx)},
             StoreColumn<T>{DataOf<T>(sums)});
   });

@@ -38,9 +38,18 @@ Status InferDenseLayer(InferContext& context) {
   return OkStatus();
 }
 
+// With a rate `dropout`, y is what a dropout made of the layer's result: gradients that pass are also
+// divided by 1 - rate.
+Status ExpectDropout(const InferContext& context) {
+  const double rate = FloatAttr(context.node.attrs, "dropout", 0);
+  if (rate >= 0 && rate < 1) return OkStatus();
+  return Invalid("{}: a dropout of {} is outside [0, 1)", context.node.op, rate);
+}
+
 // relu_bias_grad(y [.., N], dy [.., N]): dy where y is above 0, else 0; and its sums over all
 // dimensions but the last, [N].
 Status InferReluBiasGrad(InferContext& context) {
+  DT_TRY_STATUS(ExpectDropout(context));
   DT_TRY_STATUS(ExpectFloats(context, 2));
   const SymShape y = context.in(0).shape;
   if (y.empty()) return Invalid("relu_bias_grad: its input has no dimension");
@@ -53,6 +62,7 @@ Status InferReluBiasGrad(InferContext& context) {
 // dense_layer_back(dz [.., M], weight [N, M], y [.., N]): relu_bias_grad(y, dz weightᵀ), which
 // leads from the gradient of a layer's product to that of the layer before, whose result is y.
 Status InferDenseLayerBack(InferContext& context) {
+  DT_TRY_STATUS(ExpectDropout(context));
   DT_TRY_STATUS(ExpectFloats(context, 3));
   DT_TRY_STATUS(ExpectMath(context));
   DT_TRY_STATUS(ExpectRank(context, 1, 2, "[inputs, units]"));
@@ -82,7 +92,9 @@ OpCost LayerCost(const Graph& graph, const Node& node, int64_t batch) {
 constexpr AttrSpec kMath = {.name = "math", .type = AttrType::kText};
 constexpr AttrSpec kBf16Output = {.name = "bf16_output", .type = AttrType::kBool};
 constexpr AttrSpec kLayer[] = {{.name = "activation", .type = AttrType::kText}, kMath, kBf16Output};
-constexpr AttrSpec kBack[] = {kMath, kBf16Output};
+constexpr AttrSpec kDropout = {.name = "dropout", .type = AttrType::kFloat};
+constexpr AttrSpec kBack[] = {kMath, kBf16Output, kDropout};
+constexpr AttrSpec kBiasGrad[] = {kDropout};
 constexpr OpSpec kSpecs[] = {
     {.name = "dense_layer",
      .infer = InferDenseLayer,
@@ -107,6 +119,7 @@ constexpr OpSpec kSpecs[] = {
      .sharding = {.loops = "*n,*n->*n,n"},
      .user_visible = false,
      .takes_bf16 = true,
+     .attrs = kBiasGrad,
      .bf16 = {.signs = {0}}},
 };
 

@@ -35,6 +35,12 @@ void DenseLayer(KernelContext& context) {
   });
 }
 
+// Gradients that pass the layer's ReLU are multiplied by it.
+template <class T>
+T ScaleOf(const KernelContext& context) {
+  return static_cast<T>(1 / (1 - FloatAttr(context.node.attrs, "dropout", 0)));
+}
+
 // Output 1, the sums of output 0's rows, has the same bits as reduce_batch.
 void DenseLayerBack(KernelContext& context) {
   OnFloat(context.in(1).dtype, [&]<class T>(T) {
@@ -44,6 +50,7 @@ void DenseLayerBack(KernelContext& context) {
     const Either<T> layer(context.in(2));
     task.epilogue.above0 = layer.wide;
     task.epilogue.bf16_above0 = layer.bf16;
+    task.epilogue.scale = ScaleOf<T>(context);
     task.epilogue.sums = {reinterpret_cast<T*>(more), shape.rows, shape.cols};
     Gemm(context.pool, task);
     task.epilogue.sums.AddUp(DataOf<T>(context.out(1)));
@@ -51,29 +58,38 @@ void DenseLayerBack(KernelContext& context) {
 }
 
 // Passes on and sums rows in one pass, for a gradient that another operator made.
-template <class Y, class T>
-void PassAndSum(const Y* __restrict y, const T* __restrict dy, T* __restrict dx,
-                T* __restrict partial, size_t n) {
-  for (size_t i = 0; i < n; ++i) {
-    const T d = IsAbove0(y[i]) ? dy[i] : T(0);
-    dx[i] = d;
-    partial[i] += d;
+template <class T>
+struct ReluPass {
+  const T* dys;
+  T scale;
+  T* out;
+  size_t cols;
+
+  template <class Y>
+  void PassAndSum(const Y* __restrict ys, size_t row, T* __restrict partial) const {
+    const Y* __restrict y = ys + row * cols;
+    const T* __restrict dy = dys + row * cols;
+    T* __restrict dx = out + row * cols;
+    for (size_t i = 0; i < cols; ++i) {
+      const T d = IsAbove0(y[i]) ? dy[i] * scale : T(0);
+      dx[i] = d;
+      partial[i] += d;
+    }
   }
-}
+};
 void ReluBiasGrad(KernelContext& context) {
   OnFloat(context.in(1).dtype, [&]<class T>(T) {
     const MatrixShape shape = AsMatrix(context.in(0));
     const Either<T> layer(context.in(0));
-    const T* const dy = DataOf<T>(context.in(1));
-    T* const dx = DataOf<T>(context.out(0));
+    const ReluPass<T> pass{DataOf<T>(context.in(1)), ScaleOf<T>(context), DataOf<T>(context.out(0)),
+                           shape.cols};
     const auto sums =
         SumOverRows<T>(context, shape.rows, shape.cols, [&](size_t begin, size_t end, T* partial) {
           for (size_t r = begin; r < end; ++r) {
-            const size_t at = r * shape.cols;
             if (layer.bf16 != nullptr) {
-              PassAndSum(layer.bf16 + at, dy + at, dx + at, partial, shape.cols);
+              pass.PassAndSum(layer.bf16, r, partial);
             } else {
-              PassAndSum(layer.wide + at, dy + at, dx + at, partial, shape.cols);
+              pass.PassAndSum(layer.wide, r, partial);
             }
           }
         });

@@ -58,7 +58,6 @@ CudaError UnaryGrad(const CudaCall& call) {
     __device__ float operator()(float known, float dy) const { return __VA_ARGS__; } \
   }
 DT_FUNCTION_OF(Relu, x, x > 0.0f ? x : 0.0f);
-DT_GRADIENT_OF(ReluGrad, y, y > 0.0f ? dy : 0.0f);
 DT_FUNCTION_OF(Sigmoid, x, 1.0f / (1.0f + expf(-x)));
 DT_GRADIENT_OF(SigmoidGrad, y, dy* y * (1.0f - y));
 DT_FUNCTION_OF(Tanh, x, tanhf(x));
@@ -91,6 +90,15 @@ struct PlusValue {
 };
 CudaError AddConst(const CudaCall& call) {
   return RunMap(call, PlusValue{static_cast<float>(FloatAttr(call, "value", 0))});
+}
+
+// `dropout`: see ops/elementwise/unary.cc.
+struct KeepAbove0 {
+  float scale;
+  __device__ float operator()(float y, float dy) const { return y > 0.0f ? dy * scale : 0.0f; }
+};
+CudaError ReluGrad(const CudaCall& call) {
+  return RunMapGrad(call, KeepAbove0{static_cast<float>(1 / (1 - FloatAttr(call, "dropout", 0)))});
 }
 
 struct Within {
@@ -202,7 +210,7 @@ constexpr CudaKernel kKernels[] = {
     {"redistribute", Unary<Same>},
     {"cast", Cast},
     {"clip", Clip},
-    {"relu_grad", UnaryGrad<ReluGrad>},
+    {"relu_grad", ReluGrad},
     {"sigmoid_grad", UnaryGrad<SigmoidGrad>},
     {"tanh_grad", UnaryGrad<TanhGrad>},
     {"gelu_grad", UnaryGrad<GeluGrad>},

@@ -53,6 +53,7 @@ Status PassGradient(GradientContext& context) {
 
 constexpr AttrSpec kFactor[] = {{.name = "factor", .type = AttrType::kFloat, .required = true}};
 constexpr AttrSpec kConst[] = {{.name = "value", .type = AttrType::kFloat, .required = true}};
+constexpr AttrSpec kDropout[] = {{.name = "dropout", .type = AttrType::kFloat}};
 constexpr AttrSpec kRange[] = {{.name = "min", .type = AttrType::kFloat},
                                {.name = "max", .type = AttrType::kFloat}};
 
@@ -65,11 +66,12 @@ constexpr OpSpec Unary(std::string_view name, Status (*gradient)(GradientContext
           .attrs = attrs};
 }
 
-constexpr OpSpec UnaryGrad(std::string_view name) {
+constexpr OpSpec UnaryGrad(std::string_view name, std::span<const AttrSpec> attrs = {}) {
   return {.name = name,
           .infer = InferGrad,
           .sharding = {.derive = BroadcastLoops, .linear = ".&"},
-          .user_visible = false};
+          .user_visible = false,
+          .attrs = attrs};
 }
 
 constexpr OpSpec kSpecs[] = {
@@ -93,7 +95,9 @@ constexpr OpSpec kSpecs[] = {
      .gradient = OwnGradient<false>,
      .sharding = {.derive = BroadcastLoops},
      .attrs = kRange},
-    UnaryGrad("relu_grad"),     // (y, dy)
+    // (y, dy). With a rate `dropout`, which the pass `fuse` sets, y is what a dropout made of the
+    // ReLU's result, and dy is divided by 1 - rate.
+    UnaryGrad("relu_grad", kDropout),
     UnaryGrad("sigmoid_grad"),  // (y, dy)
     UnaryGrad("tanh_grad"),     // (y, dy)
     UnaryGrad("gelu_grad"),     // (x, dy)

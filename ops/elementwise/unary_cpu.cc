@@ -65,7 +65,6 @@ void UnaryGrad(KernelContext& context) {
     }                                    \
   }
 DT_FUNCTION_OF(Relu, x, x > T(0) ? x : T(0));
-DT_GRADIENT_OF(ReluGrad, y, y > T(0) ? dy : T(0));
 DT_FUNCTION_OF(Sigmoid, x, T(1) / (T(1) + std::exp(-x)));
 DT_GRADIENT_OF(SigmoidGrad, y, dy* y*(T(1) - y));
 DT_FUNCTION_OF(Tanh, x, std::tanh(x));
@@ -94,6 +93,15 @@ void AddConst(KernelContext& context) {
   const double value = FloatAttr(context.node.attrs, "value", 0);
   OnFloat(context.in(0).dtype,
           [&]<class T>(T) { Map<T>(context, [v = static_cast<T>(value)](T x) { return x + v; }); });
+}
+
+void ReluGrad(KernelContext& context) {
+  const double kept = 1 - FloatAttr(context.node.attrs, "dropout", 0);
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    MapGrad<T>(context, [scale = static_cast<T>(1 / kept)](T y, T dy) {
+      return y > T(0) ? dy * scale : T(0);
+    });
+  });
 }
 
 template <class T>
@@ -135,7 +143,7 @@ constexpr NamedKernel kKernels[] = {
     {"stop_gradient", CopyBytes},
     {"redistribute", CopyBytes},
     {"clip", Clip},
-    {"relu_grad", UnaryGrad<ReluGrad>},
+    {"relu_grad", ReluGrad},
     {"sigmoid_grad", UnaryGrad<SigmoidGrad>},
     {"tanh_grad", UnaryGrad<TanhGrad>},
     {"gelu_grad", UnaryGrad<GeluGrad>},

@@ -36,6 +36,7 @@ struct GemmEpilogue {
   // [m, n], at most one of the two: C becomes 0 where this is not above 0, as in a ReLU's gradient.
   const T* above0 = nullptr;
   const uint16_t* bf16_above0 = nullptr;
+  T scale = T(1);              // With one of these, multiplies what is kept.
   RowSums<T> sums;             // The parts receive the sums of C's rows; the caller calls AddUp.
   uint16_t* bf16_c = nullptr;  // [m, n]: receives C rounded to bf16.
 

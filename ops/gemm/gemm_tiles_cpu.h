@@ -81,8 +81,8 @@ inline void CountEpilogue(const GemmTask<float>& task, const TileArea& area) {
 }
 
 template <class Y, class T>
-void KeepAbove0(const Y* __restrict y, T* __restrict values, size_t count) {
-  for (size_t i = 0; i < count; ++i) values[i] = IsAbove0(y[i]) ? values[i] : T(0);
+void KeepAbove0(const Y* __restrict y, T scale, T* __restrict values, size_t count) {
+  for (size_t i = 0; i < count; ++i) values[i] = IsAbove0(y[i]) ? values[i] * scale : T(0);
 }
 
 // Applies the epilogue to `count` elements of a row of C, whose sums are `values`, and stores them.
@@ -94,8 +94,9 @@ void FinishRow(const GemmTask<T>& task, size_t row, size_t col, size_t count, T*
     values[i] += epilogue.bias[col + i];
   for (size_t i = 0; epilogue.relu && i < count; ++i)
     values[i] = values[i] > T(0) ? values[i] : T(0);
-  if (epilogue.above0 != nullptr) KeepAbove0(epilogue.above0 + at, values, count);
-  if (epilogue.bf16_above0 != nullptr) KeepAbove0(epilogue.bf16_above0 + at, values, count);
+  const T scale = epilogue.scale;
+  if (epilogue.above0 != nullptr) KeepAbove0(epilogue.above0 + at, scale, values, count);
+  if (epilogue.bf16_above0 != nullptr) KeepAbove0(epilogue.bf16_above0 + at, scale, values, count);
   if (epilogue.sums.parts != nullptr) {
     T* const sums = epilogue.sums.PieceOf(row) + col;
     if (row % kSumRows == 0) std::fill_n(sums, count, T(0));

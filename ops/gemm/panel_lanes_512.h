@@ -139,9 +139,10 @@ struct RoundedWords {
 
 // ------------------------------------------------------------ epilogue
 
-// Keeps lanes of c where `by` is above 0; others become 0.
-DT_AVX512 inline Floats KeepAbove0(Floats by, Floats c) {
-  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(by, _mm512_setzero_ps(), _CMP_GT_OQ), c);
+// Multiplies lanes of c by `scale` where `by` is above 0; others become 0.
+DT_AVX512 inline Floats KeepAbove0(Floats by, float scale, Floats c) {
+  const Lanes kept = _mm512_cmp_ps_mask(by, _mm512_setzero_ps(), _CMP_GT_OQ);
+  return _mm512_maskz_mul_ps(kept, c, _mm512_set1_ps(scale));
 }
 
 // The elements of C at `at`, a vector of a row, whose sums are `c`.
@@ -150,10 +151,12 @@ DT_AVX512 inline Floats Finished(const GemmEpilogue<float>& epilogue, size_t at,
   if (epilogue.bias != nullptr) c = Sum(c, bias);
   // max(NaN, 0) returns the second operand, 0.
   if (epilogue.relu) c = _mm512_max_ps(c, Zeros());
-  if (epilogue.above0 != nullptr) c = KeepAbove0(Load(epilogue.above0 + at, lanes), c);
+  const float scale = epilogue.scale;
+  if (epilogue.above0 != nullptr) c = KeepAbove0(Load(epilogue.above0 + at, lanes), scale, c);
   if (epilogue.bf16_above0 != nullptr) {
     const __m256i bits = _mm256_maskz_loadu_epi16(lanes, epilogue.bf16_above0 + at);
-    c = KeepAbove0(_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16)), c);
+    const auto by = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+    c = KeepAbove0(by, scale, c);
   }
   return c;
 }

@@ -47,6 +47,46 @@ Status InferDotGrad(InferContext& context) {
   return OkStatus();
 }
 
+// ------------------------------------------------------------ with a concatenation
+
+// Made by the pass `fuse`, as dense_layer is. concat_dot(x…, before [B, width]):
+// concat(before, dot(x…)), [B, width + pairs].
+Status InferConcatDot(InferContext& context) {
+  DT_TRY_STATUS(ExpectInputs(context, 2, kNone));
+  DT_TRY_STATUS(ExpectFloats(context, context.in_count()));
+  const size_t inputs = context.in_count() - 1;
+  DT_TRY(SymShape out, PairsOf(context, inputs));
+  DT_TRY_STATUS(ExpectRank(context, inputs, 2, "[B, width]"));
+  const SymShape& before = context.in(inputs).shape;
+  if (before[0] != out[0] || before[1].symbol != kConstant) {
+    return Invalid("concat_dot: {} does not fit before {}", context.shape_text(inputs),
+                   context.shape_text(0));
+  }
+  out[1].times += before[1].times;
+  context.outputs = {Output(context.in(0).dtype, std::move(out))};
+  return OkStatus();
+}
+
+// concat_dot_grad(x…, dy [B, width + pairs]): the gradient of each x.
+Status InferConcatDotGrad(InferContext& context) {
+  DT_TRY_STATUS(ExpectInputs(context, 2, kNone));
+  DT_TRY_STATUS(ExpectFloats(context, context.in_count()));
+  const size_t inputs = context.in_count() - 1;
+  DT_TRY(const SymShape pairs, PairsOf(context, inputs));
+  const SymShape& dy = context.in(inputs).shape;
+  const bool fits = dy.size() == 2 && dy[0] == pairs[0] && dy[1].symbol == kConstant &&
+                    dy[1].times >= pairs[1].times;
+  if (!fits) {
+    return Invalid("concat_dot_grad: the gradient {} has no room for {} pairs",
+                   context.shape_text(inputs), pairs[1].times);
+  }
+  context.outputs.clear();
+  for (size_t i = 0; i < inputs; ++i) {
+    context.outputs.push_back(Output(context.in(i).dtype, context.in(i).shape));
+  }
+  return OkStatus();
+}
+
 Status DotGradient(GradientContext& context) {
   std::vector<ValueIndex> inputs = context.node().inputs;
   const size_t count = inputs.size();
@@ -58,12 +98,13 @@ Status DotGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// The pairs are dot's output, or the last input of dot_grad.
+// The pairs are the output of dot, or the last input of dot_grad.
 OpCost DotCost(const Graph& graph, const Node& node, int64_t batch) {
-  const ValueIndex of_pairs = node.op == "dot" ? node.outputs[0] : node.inputs.back();
+  const bool is_grad = node.op.ends_with("grad");
+  const ValueIndex of_pairs = is_grad ? node.inputs.back() : node.outputs[0];
   const double pairs = ElementsAt(graph.value(of_pairs).shape, batch);
   const double dim = ElementsAt({graph.value(node.inputs[0]).shape.back()}, batch);
-  const double products = node.op == "dot" ? pairs : 2 * pairs;
+  const double products = is_grad ? 2 * pairs : pairs;
   OpCost cost{.flops = 2 * products * dim};
   for (const ValueIndex v : node.inputs) cost.bytes += BytesAt(graph.value(v), batch);
   for (const ValueIndex v : node.outputs) cost.bytes += BytesAt(graph.value(v), batch);
@@ -71,13 +112,15 @@ OpCost DotCost(const Graph& graph, const Node& node, int64_t batch) {
 }
 
 std::string DotLoops(const Graph& graph, const Node& node) {
-  const bool is_grad = node.op == "dot_grad";
+  const bool is_grad = node.op.ends_with("grad"), joined = node.op.starts_with("concat");
   std::string fields;
-  for (size_t i = 0; i + (is_grad ? 1 : 0) < node.inputs.size(); ++i) {
+  for (size_t i = 0; i + (is_grad || joined ? 1 : 0) < node.inputs.size(); ++i) {
     fields += i > 0 ? "," : "";
-    fields += graph.value(node.inputs[i]).shape.size() == 2 ? "bd" : "b.d";
+    fields += graph.value(node.inputs[i]).shape.size() == 2 ? "b" : "b.";
+    fields += joined && !is_grad ? 'D' : 'd';  // A sum of parts would have `before` several times.
   }
-  return fields + (is_grad ? ",bP->" + fields : "->bP");
+  if (is_grad) return fields + ",bP->" + fields;
+  return fields + (joined ? ",bW->bP" : "->bP");
 }
 
 constexpr OpSpec kSpecs[] = {
@@ -89,6 +132,17 @@ constexpr OpSpec kSpecs[] = {
     {.name = "dot_grad",
      .outputs = kVariableOutputs,
      .infer = InferDotGrad,
+     .cost = DotCost,
+     .sharding = {.derive = DotLoops},
+     .user_visible = false},
+    {.name = "concat_dot",
+     .infer = InferConcatDot,
+     .cost = DotCost,
+     .sharding = {.derive = DotLoops},
+     .user_visible = false},
+    {.name = "concat_dot_grad",
+     .outputs = kVariableOutputs,
+     .infer = InferConcatDotGrad,
      .cost = DotCost,
      .sharding = {.derive = DotLoops},
      .user_visible = false},

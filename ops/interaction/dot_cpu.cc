@@ -184,26 +184,39 @@ void WriteFew(const T* const* fields, const DotShape& shape, T* to) {
   }
 }
 
-void Dot(KernelContext& context) {
+// The pairs of the fields of `inputs`, each sample's behind its `width` columns of `before`.
+void WriteDots(KernelContext& context, std::span<const TensorView> inputs, const TensorView* before,
+               size_t width) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
-    const DotShape shape(context.inputs);
+    const DotShape shape(inputs);
+    const size_t stride = width + shape.pairs;
+    const T* const joined = before == nullptr ? nullptr : DataOf<T>(*before);
     T* const out = DataOf<T>(context.out(0));
     context.pool.ParallelFor(shape.samples, shape.grain(), [&](size_t begin, size_t end) {
       thread_local Fields<T> fields;
       thread_local SamplePairs<T> pairs;
-      fields.Open(context.inputs);
+      fields.Open(inputs);
       pairs.Open(shape);
       for (size_t b = begin; b < end; ++b) {
         fields.Seek(b);
-        T* const to = out + b * shape.pairs;
+        T* const to = out + b * stride;
+        std::copy_n(joined + b * width, width, to);
         if (shape.fields < kFew) {
-          WriteFew(fields.begins(), shape, to);
+          WriteFew(fields.begins(), shape, to + width);
         } else {
-          pairs.Write(fields.begins(), to, out + end * shape.pairs);
+          pairs.Write(fields.begins(), to + width, out + end * stride);
         }
       }
     });
   });
+}
+
+void Dot(KernelContext& context) { WriteDots(context, context.inputs, nullptr, 0); }
+
+void ConcatDot(KernelContext& context) {
+  const TensorView& before = context.inputs.back();
+  const size_t inputs = context.inputs.size() - 1;
+  WriteDots(context, context.inputs.first(inputs), &before, AsMatrix(before).cols);
 }
 
 // The columns from `column` on, of the fields of one sample.
@@ -295,11 +308,13 @@ class SampleGrads {
   std::vector<T*> rests_;
 };
 
+// The pairs' gradients are the last columns of those of each sample.
 void DotGrad(KernelContext& context) {
   const auto inputs = context.inputs.first(context.inputs.size() - 1);
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const DotShape shape(inputs);
-    const T* const dy = DataOf<T>(context.inputs.back());
+    const size_t stride = AsMatrix(context.inputs.back()).cols;
+    const T* const dy = DataOf<T>(context.inputs.back()) + (stride - shape.pairs);
     context.pool.ParallelFor(shape.samples, shape.grain(), [&](size_t begin, size_t end) {
       thread_local Fields<T> x, dx;
       thread_local SampleGrads<T> grads;
@@ -309,7 +324,7 @@ void DotGrad(KernelContext& context) {
       for (size_t b = begin; b < end; ++b) {
         x.Seek(b);
         dx.Seek(b);
-        grads.Write(x.begins(), dy + b * shape.pairs, dx.begins());
+        grads.Write(x.begins(), dy + b * stride, dx.begins());
       }
     });
   });
@@ -318,6 +333,8 @@ void DotGrad(KernelContext& context) {
 constexpr NamedKernel kKernels[] = {
     {"dot", Dot},
     {"dot_grad", DotGrad},
+    {"concat_dot", ConcatDot},
+    {"concat_dot_grad", DotGrad},
 };
 
 }  // namespace

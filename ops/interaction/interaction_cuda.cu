@@ -137,9 +137,10 @@ struct BlockOf {
   }
 };
 
+// Each sample of y has its pairs behind `before` other columns.
 template <class T, bool kShared>
 __global__ void __launch_bounds__(kThreads)
-    DotKernel(Fields shape, Count samples, const CudaRun* run, const T* x, T* y) {
+    DotKernel(Fields shape, Count samples, const CudaRun* run, const T* x, int before, T* y) {
   const int64_t count = samples.At(*run);
   const int fields = static_cast<int>(shape.fields.At(*run));
   const int dim = static_cast<int>(shape.dim.At(*run)), pairs = fields * (fields - 1) / 2;
@@ -151,23 +152,26 @@ __global__ void __launch_bounds__(kThreads)
       __syncthreads();
     }
     for (int p = static_cast<int>(threadIdx.x); p < pairs; p += kThreads) {
-      y[b * pairs + p] = To<T>(own.Dot(PairAt(p)));
+      y[b * (before + pairs) + before + p] = To<T>(own.Dot(PairAt(p)));
     }
     if constexpr (kShared) __syncthreads();
   }
 }
 
-// Computes dx. In shared memory the gradients of the pairs follow the fields.
+// Computes dx. In shared memory the gradients of the pairs follow the fields. In dy they are behind
+// `before` other columns.
 template <class T, bool kShared>
 __global__ void __launch_bounds__(kThreads)
-    DotGradKernel(Fields shape, Count samples, const CudaRun* run, const T* x, const T* dy, T* dx) {
+    DotGradKernel(Fields shape, Count samples, const CudaRun* run, const T* x, const T* dy,
+                  int before, T* dx) {
   const int64_t count = samples.At(*run);
   const int fields = static_cast<int>(shape.fields.At(*run));
   const int dim = static_cast<int>(shape.dim.At(*run)), pairs = fields * (fields - 1) / 2;
   const Sample sample{SharedFloats(), dim + 1};
   float* const grads = sample.values + fields * sample.stride;
   for (int64_t b = blockIdx.x; b < count; b += gridDim.x) {
-    const BlockOf<T, kShared> own{x + b * fields * dim, dy + b * pairs, dim, sample, grads};
+    const T* const own_dy = dy + b * (before + pairs) + before;
+    const BlockOf<T, kShared> own{x + b * fields * dim, own_dy, dim, sample, grads};
     if constexpr (kShared) {
       Load(own.x, fields, dim, sample);
       Load(own.dy, 1, pairs, {grads, pairs});
@@ -232,10 +236,12 @@ void MoveParts(const CudaCall& call, const JoinedFields& of, T* whole, bool join
   }
 }
 
+// concat_dot has another input behind the fields.
 JoinedFields DotInputs(const CudaCall& call) { return {call.inputs, call.input_count}; }
+JoinedFields ConcatDotInputs(const CudaCall& call) { return {call.inputs, call.input_count - 1}; }
 size_t DotScratch(const CudaCall& call) { return DotInputs(call).ScratchBytes(); }
-CudaError RunDot(const CudaCall& call) {
-  const JoinedFields x = DotInputs(call);
+size_t ConcatDotScratch(const CudaCall& call) { return ConcatDotInputs(call).ScratchBytes(); }
+CudaError WriteDots(const CudaCall& call, const JoinedFields& x, int before) {
   const size_t bytes = x.BlockBytes(false);
   const unsigned blocks = BlocksFor(x.samples.extent, 1);
   return OnFloat(call, [&]<class T>(T) {
@@ -245,7 +251,18 @@ CudaError RunDot(const CudaCall& call) {
     const bool fits = bytes <= kSharedBytes;
     LaunchKernel(call, {blocks, kThreads, fits ? bytes : 0},
                  fits ? DotKernel<T, true> : DotKernel<T, false>, x.shape(), x.samples, call.run,
-                 from, to);
+                 from, before, to);
+  });
+}
+CudaError RunDot(const CudaCall& call) { return WriteDots(call, DotInputs(call), 0); }
+CudaError RunConcatDot(const CudaCall& call) {
+  const JoinedFields x = ConcatDotInputs(call);
+  const CudaTensor& before = call.inputs[x.part_count];
+  const int64_t width = before.extent[1], row = call.outputs[0].extent[1];
+  if (CudaError e = WriteDots(call, x, static_cast<int>(width))) return e;
+  return OnFloat(call, [&]<class T>(T) {
+    ForEach(call, x.samples * Fixed(width),
+            MovePart<T>{row, 0, width, DataOf<T>(call.outputs[0]), DataOf<T>(before), true});
   });
 }
 
@@ -254,6 +271,8 @@ JoinedFields DotGradInputs(const CudaCall& call) { return {call.inputs, call.inp
 size_t DotGradScratch(const CudaCall& call) { return 2 * DotGradInputs(call).ScratchBytes(); }
 CudaError RunDotGrad(const CudaCall& call) {
   const JoinedFields x = DotGradInputs(call), dx(call.outputs, x.part_count);
+  const CudaTensor& dy = call.inputs[x.part_count];
+  const auto before = static_cast<int>(dy.extent[1] - x.fields * (x.fields - 1) / 2);
   const size_t bytes = x.BlockBytes(true);
   const unsigned blocks = BlocksFor(x.samples.extent, 1);
   return OnFloat(call, [&]<class T>(T) {
@@ -262,11 +281,11 @@ CudaError RunDotGrad(const CudaCall& call) {
     T* const from = one ? DataOf<T>(x.parts[0]) : static_cast<T*>(call.scratch);
     T* const to = one ? DataOf<T>(dx.parts[0]) : reinterpret_cast<T*>(second);
     MoveParts(call, x, from, true);
-    const T* const grad = DataOf<T>(call.inputs[x.part_count]);
+    const T* const grad = DataOf<T>(dy);
     const bool fits = bytes <= kSharedBytes;
     LaunchKernel(call, {blocks, kThreads, fits ? bytes : 0},
                  fits ? DotGradKernel<T, true> : DotGradKernel<T, false>, x.shape(), x.samples,
-                 call.run, from, grad, to);
+                 call.run, from, grad, before, to);
     MoveParts(call, dx, to, false);
   });
 }
@@ -367,6 +386,8 @@ constexpr CudaKernel kKernels[] = {
     {"fm_grad", RunFmGrad},
     {"dot", RunDot, DotScratch},
     {"dot_grad", RunDotGrad, DotGradScratch},
+    {"concat_dot", RunConcatDot, ConcatDotScratch},
+    {"concat_dot_grad", RunDotGrad, DotGradScratch},
     {"cross_layer", CrossLayer},
     {"cross_layer_grad", CrossLayerGrad, CrossLayerGradScratch},
 };

@@ -54,6 +54,41 @@ Status InferBatchNormGrad(InferContext& context) {
   return OkStatus();
 }
 
+// ------------------------------------------------------------ whole layers
+
+// Made by the pass `fuse`, as dense_layer is: see ops/dense/dense_layer.cc.
+//
+// norm_layer: as batch_norm, but y goes through a ReLU and then, in training, through a dropout of
+// rate `dropout` (0), whose mask is that of a dropout node with this node's name.
+Status ExpectRate(const InferContext& context) {
+  const double rate = FloatAttr(context.node.attrs, "dropout", 0);
+  if (rate >= 0 && rate < 1) return OkStatus();
+  return Invalid("{}: a dropout of {} is outside [0, 1)", context.node.op, rate);
+}
+Status InferNormLayer(InferContext& context) {
+  DT_TRY_STATUS(ExpectRate(context));
+  return InferBatchNorm(context);
+}
+
+// norm_layer_back(dy [B, C], x [B, C], gamma, mean, inv_std, y [B, C]): dx, dgamma, dbeta, and the
+// sums of dx over the samples [C]. y is output 0 of norm_layer, and dy its gradient.
+Status InferNormLayerBack(InferContext& context) {
+  DT_TRY_STATUS(ExpectRate(context));
+  DT_TRY_STATUS(ExpectFloats(context, 6));
+  DT_TRY_STATUS(ExpectRank(context, 0, 2, "[B, channels]"));
+  const SymShape x = context.in(0).shape;
+  DT_TRY_STATUS(ExpectShape(context, 1, x, "x"));
+  DT_TRY_STATUS(ExpectShape(context, 5, x, "y"));
+  const char* const names[] = {"", "", "gamma", "mean", "inv_std"};
+  for (size_t i = 2; i < 5; ++i) DT_TRY_STATUS(ExpectShape(context, i, {x[1]}, names[i]));
+  const DType dtype = context.in(0).dtype;
+  const Value channel = Output(dtype, {x[1]});
+  context.outputs = {Output(dtype, x), channel, channel, channel};
+  return OkStatus();
+}
+
+// ------------------------------------------------------------ running values
+
 // batch_norm_running(running_mean [C], running_var [C], means [K, C], vars [K, C], counts [K, 1]
 // or [K, C]):
 // no output; merges the statistics of the K slices into the running values, in slice order and in
@@ -129,6 +164,10 @@ std::string RunningLoops(const Graph& graph, const Node& node) {
 
 constexpr AttrSpec kAttrs[] = {{.name = "momentum", .type = AttrType::kFloat},
                                {.name = "epsilon", .type = AttrType::kFloat}};
+constexpr AttrSpec kLayerAttrs[] = {{.name = "momentum", .type = AttrType::kFloat},
+                                    {.name = "epsilon", .type = AttrType::kFloat},
+                                    {.name = "dropout", .type = AttrType::kFloat}};
+constexpr AttrSpec kBackAttrs[] = {{.name = "dropout", .type = AttrType::kFloat}};
 constexpr size_t kRunningInputs[] = {3, 4};  // running_mean, running_var.
 constexpr size_t kStatistics[] = {1, 2, 4};  // mean, var, count.
 constexpr size_t kRunningInputsOfParts[] = {0, 1}, kStatisticsOfParts[] = {0, 1, 3};
@@ -149,6 +188,18 @@ constexpr OpSpec kSpecs[] = {
      .infer = InferBatchNormGrad,
      .sharding = {.loops = "Bc,Bc,c,c,c->Bc,c,c"},
      .user_visible = false},
+    {.name = "norm_layer",
+     .outputs = 5,
+     .infer = InferNormLayer,
+     .sharding = {.loops = "BC,C,C,C,C->BC,C,C,C,same 1"},
+     .user_visible = false,
+     .attrs = kLayerAttrs},
+    {.name = "norm_layer_back",
+     .outputs = 4,
+     .infer = InferNormLayerBack,
+     .sharding = {.loops = "Bc,Bc,c,c,c,Bc->Bc,c,c,c"},
+     .user_visible = false,
+     .attrs = kBackAttrs},
     {.name = "batch_norm_statistics",
      .outputs = 4,
      .infer = InferStatistics,

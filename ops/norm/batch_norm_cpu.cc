@@ -2,6 +2,7 @@
 
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
+#include "ops/norm/dropout_mask_cpu.h"
 
 namespace dt {
 namespace {
@@ -36,8 +37,9 @@ void Measure(KernelContext& context, const Statistics<T>& to) {
   for (size_t c = 0; c < shape.cols; ++c) to.var[c] = squares[c] * share;
 }
 
-template <class T>
-void Normalise(KernelContext& context, const Statistics<T>& by) {
+// Calls finish(r, row) for each row of output 0, while it is in cache.
+template <class T, class Finish>
+void Normalise(KernelContext& context, const Statistics<T>& by, const Finish& finish) {
   const MatrixShape shape = AsMatrix(context.in(0));
   const T* xs = DataOf<T>(context.in(0));
   const T* gamma = DataOf<T>(context.in(1));
@@ -51,62 +53,129 @@ void Normalise(KernelContext& context, const Statistics<T>& by) {
       for (size_t c = 0; c < shape.cols; ++c) {
         to[c] = (x[c] - mean[c]) * inv_std[c] * gamma[c] + beta[c];
       }
+      finish(r, std::span(to, shape.cols));
     }
   });
+}
+
+template <class T, class Finish>
+void NormaliseBatch(KernelContext& context, const Finish& finish) {
+  const double epsilon = FloatAttr(context.node.attrs, "epsilon", 1e-5);
+  const Statistics<T> by{context.out(1).as<T>(), context.out(2).as<T>(), context.out(3).as<T>()};
+  const bool training = context.run.training;
+  if (training) {
+    Measure(context, by);
+  } else {
+    std::ranges::copy(context.in(3).as<T>(), by.mean.begin());
+    std::ranges::copy(context.in(4).as<T>(), by.var.begin());
+  }
+  for (size_t c = 0; c < by.var.size(); ++c) {
+    by.inv_std[c] = T(1) / std::sqrt(by.var[c] + static_cast<T>(epsilon));
+  }
+  context.out(4).as<T>()[0] = training ? static_cast<T>(context.in(0).shape[0]) : T(0);
+  Normalise(context, by, finish);
 }
 
 void BatchNorm(KernelContext& context) {
-  const double epsilon = FloatAttr(context.node.attrs, "epsilon", 1e-5);
+  OnFloat(context.in(0).dtype,
+          [&]<class T>(T) { NormaliseBatch<T>(context, [](size_t, std::span<T>) {}); });
+}
+
+void NormLayer(KernelContext& context) {
+  const double rate = FloatAttr(context.node.attrs, "dropout", 0);
+  const DropoutMask mask = MaskOf(context.run, context.node.name, rate);
+  const bool masked = rate > 0 && context.run.training;
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
-    const Statistics<T> by{context.out(1).as<T>(), context.out(2).as<T>(), context.out(3).as<T>()};
-    const bool training = context.run.training;
-    if (training) {
-      Measure(context, by);
-    } else {
-      std::ranges::copy(context.in(3).as<T>(), by.mean.begin());
-      std::ranges::copy(context.in(4).as<T>(), by.var.begin());
-    }
-    for (size_t c = 0; c < by.var.size(); ++c) {
-      by.inv_std[c] = T(1) / std::sqrt(by.var[c] + static_cast<T>(epsilon));
-    }
-    context.out(4).as<T>()[0] = training ? static_cast<T>(context.in(0).shape[0]) : T(0);
-    Normalise(context, by);
+    NormaliseBatch<T>(context, [&](size_t r, std::span<T> row) {
+      for (T& y : row) y = y > T(0) ? y : T(0);
+      if (masked) MaskSample<T>(mask, context.run.first_sample + r, row.data(), row);
+    });
   });
 }
 
-// With x̂ the normalised x and n the number of samples: dβ = Σ dy, dγ = Σ dy x̂,
-// dx = γ inv_std (dy - dβ / n - x̂ dγ / n).
+template <class T>
+struct BatchNormInputs {
+  MatrixShape shape;
+  const T *dy, *x, *gamma, *mean, *inv_std;
+  explicit BatchNormInputs(const KernelContext& context)
+      : shape(AsMatrix(context.in(0))),
+        dy(DataOf<T>(context.in(0))),
+        x(DataOf<T>(context.in(1))),
+        gamma(DataOf<T>(context.in(2))),
+        mean(DataOf<T>(context.in(3))),
+        inv_std(DataOf<T>(context.in(4))) {}
+};
+
+// dβ = Σ dy to output 2, and dγ = Σ dy x̂ to output 1, where x̂ is the normalised x. The gradient at
+// `i` is gradient_at(i).
+template <class T, class GradientAt>
+void SumGradients(KernelContext& context, const GradientAt& gradient_at) {
+  const BatchNormInputs<T> in(context);
+  const size_t cols = in.shape.cols;
+  const auto sums =
+      SumOverRows<T>(context, in.shape.rows, 2 * cols, [&](size_t begin, size_t end, T* partial) {
+        T* __restrict dgamma = partial;
+        T* __restrict dbeta = partial + cols;
+        for (size_t r = begin; r < end; ++r) {
+          const T* const x = in.x + r * cols;
+          for (size_t c = 0; c < cols; ++c) {
+            const T dy = gradient_at(r * cols + c);
+            dgamma[c] += dy * (x[c] - in.mean[c]) * in.inv_std[c];
+            dbeta[c] += dy;
+          }
+        }
+      });
+  std::ranges::copy(sums.first(cols), DataOf<T>(context.out(1)));
+  std::ranges::copy(sums.subspan(cols), DataOf<T>(context.out(2)));
+}
+
+// dx = γ inv_std (dy - dβ / n - x̂ dγ / n) for row r, where n is the number of samples.
+template <class T, class GradientAt>
+void GradientOfRow(KernelContext& context, const BatchNormInputs<T>& in, size_t r,
+                   const GradientAt& gradient_at) {
+  const size_t cols = in.shape.cols;
+  const T *dgamma = DataOf<T>(context.out(1)), *dbeta = DataOf<T>(context.out(2));
+  const T share = T(1) / static_cast<T>(in.shape.rows);
+  const T* __restrict x = in.x + r * cols;
+  T* __restrict dx = DataOf<T>(context.out(0)) + r * cols;
+  for (size_t c = 0; c < cols; ++c) {
+    const T normal = (x[c] - in.mean[c]) * in.inv_std[c];
+    const T dy = gradient_at(r * cols + c);
+    dx[c] = in.gamma[c] * in.inv_std[c] * (dy - (dbeta[c] + normal * dgamma[c]) * share);
+  }
+}
+
 void BatchNormGrad(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
-    const MatrixShape shape = AsMatrix(context.in(0));
-    const size_t cols = shape.cols;
-    const T *dys = DataOf<T>(context.in(0)), *xs = DataOf<T>(context.in(1));
-    const T *gamma = DataOf<T>(context.in(2)), *mean = DataOf<T>(context.in(3));
-    const T* inv_std = DataOf<T>(context.in(4));
-    const auto sums = SumOverRows<T>(context, shape.rows, 2 * cols,
-                                     [&](size_t begin, size_t end, T* __restrict partial) {
-                                       for (size_t r = begin; r < end; ++r) {
-                                         const T *dy = dys + r * cols, *x = xs + r * cols;
-                                         for (size_t c = 0; c < cols; ++c)
-                                           partial[c] += dy[c] * (x[c] - mean[c]) * inv_std[c];
-                                         AddTo(dy, partial + cols, cols);
-                                       }
-                                     });
-    T *dgamma = DataOf<T>(context.out(1)), *dbeta = DataOf<T>(context.out(2));
-    std::ranges::copy(sums.first(cols), dgamma);
-    std::ranges::copy(sums.subspan(cols), dbeta);
-    T* out = DataOf<T>(context.out(0));
-    const T share = shape.rows == 0 ? T(0) : T(1) / static_cast<T>(shape.rows);
-    context.pool.ParallelFor(shape.rows, RowGrain(cols), [&](size_t begin, size_t end) {
-      for (size_t r = begin; r < end; ++r) {
-        const T* __restrict dy = dys + r * cols, * __restrict x = xs + r * cols;
-        T* __restrict dx = out + r * cols;
-        for (size_t c = 0; c < cols; ++c) {
-          const T normal = (x[c] - mean[c]) * inv_std[c];
-          dx[c] = gamma[c] * inv_std[c] * (dy[c] - (dbeta[c] + normal * dgamma[c]) * share);
-        }
-      }
+    const BatchNormInputs<T> in(context);
+    const auto gradient_at = [dy = in.dy](size_t i) { return dy[i]; };
+    SumGradients<T>(context, gradient_at);
+    context.pool.ParallelFor(in.shape.rows, RowGrain(in.shape.cols), [&](size_t begin, size_t end) {
+      for (size_t r = begin; r < end; ++r) GradientOfRow(context, in, r, gradient_at);
     });
+  });
+}
+
+// Output 3, the sums of output 0's rows, has the same bits as reduce_batch.
+void NormLayerBack(KernelContext& context) {
+  const double rate = FloatAttr(context.node.attrs, "dropout", 0);
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const BatchNormInputs<T> in(context);
+    const size_t cols = in.shape.cols;
+    const auto gradient_at = [dy = in.dy, y = DataOf<T>(context.in(5)),
+                              scale = static_cast<T>(1 / (1 - rate))](size_t i) {
+      return y[i] > T(0) ? dy[i] * scale : T(0);
+    };
+    SumGradients<T>(context, gradient_at);
+    const T* const dx = DataOf<T>(context.out(0));
+    const auto sums =
+        SumOverRows<T>(context, in.shape.rows, cols, [&](size_t begin, size_t end, T* partial) {
+          for (size_t r = begin; r < end; ++r) {
+            GradientOfRow(context, in, r, gradient_at);
+            AddTo(dx + r * cols, partial, cols);
+          }
+        });
+    std::ranges::copy(sums, DataOf<T>(context.out(3)));
   });
 }
 
@@ -151,6 +220,8 @@ void BatchNormStatistics(KernelContext& context) {
 constexpr NamedKernel kKernels[] = {
     {"batch_norm", BatchNorm},
     {"batch_norm_grad", BatchNormGrad},
+    {"norm_layer", NormLayer},
+    {"norm_layer_back", NormLayerBack},
     {"batch_norm_running", BatchNormRunning},
     {"batch_norm_statistics", BatchNormStatistics},
     {"in_training", InTraining},

@@ -1,6 +1,7 @@
 // Batch norm: statistics over the rows of a slice, and the running values of a step.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/sums.cuh"
+#include "ops/norm/dropout_cuda.cuh"
 
 namespace dt {
 namespace {
@@ -73,11 +74,13 @@ struct Normalise {
   Count cols;
   const T *x, *gamma, *beta;
   Statistics<T> by;
+  bool relu;
   T* y;
   __device__ void operator()(int64_t i, const CudaRun& run) const {
     const int64_t c = Divide(i, cols.At(run)).rest;
     const float normal = (ToFloat(x[i]) - ToFloat(by.mean[c])) * ToFloat(by.inv_std[c]);
-    y[i] = To<T>(normal * ToFloat(gamma[c]) + ToFloat(beta[c]));
+    const float moved = normal * ToFloat(gamma[c]) + ToFloat(beta[c]);
+    y[i] = To<T>(relu && !(moved > 0.0f) ? 0.0f : moved);
   }
 };
 
@@ -86,7 +89,7 @@ size_t SumsBytes(const CudaCall& call) {
   return SumRowsBytes(RowsOf(call.inputs[0]), Fixed(2) * ColsOf(call.inputs[0]));
 }
 
-CudaError BatchNorm(const CudaCall& call) {
+CudaError NormaliseBatch(const CudaCall& call, bool relu) {
   const CudaTensor& x = call.inputs[0];
   const Count rows = RowsOf(x), cols = ColsOf(x);
   const auto epsilon = static_cast<float>(FloatAttr(call, "epsilon", 1e-5));
@@ -99,7 +102,26 @@ CudaError BatchNorm(const CudaCall& call) {
             StoreVar<T>{rows, epsilon, DataOf<T>(call.inputs[4]), by, DataOf<T>(call.outputs[4])});
     ForEach(call, SizeOf(x),
             Normalise<T>{cols, DataOf<T>(x), DataOf<T>(call.inputs[1]), DataOf<T>(call.inputs[2]),
-                         by, DataOf<T>(call.outputs[0])});
+                         by, relu, DataOf<T>(call.outputs[0])});
+  });
+}
+CudaError BatchNorm(const CudaCall& call) { return NormaliseBatch(call, false); }
+
+CudaError NormLayer(const CudaCall& call) {
+  const CudaAttr* const node = FindAttr(call, "node");
+  const CudaTensor& y = call.outputs[0];
+  const double rate = FloatAttr(call, "dropout", 0);
+  const Count cols = ColsOf(y);
+  if (node == nullptr) return "norm_layer: the call does not name its node";
+  if (cols.symbols[0] != 0) return "norm_layer: the number of channels varies";
+  if (CudaError e = NormaliseBatch(call, true)) return e;
+  if (rate == 0) return nullptr;
+  const int64_t blocks = DropBlocks(cols.times);
+  return OnFloat(call, [&]<class T>(T) {
+    ForEach(call, RowsOf(y) * Fixed(blocks),
+            Drop<T>{call.first_sample, cols.times, blocks, static_cast<uint64_t>(node->number),
+                    static_cast<uint32_t>(rate * 0x1.0p32), static_cast<float>(1 / (1 - rate)),
+                    DataOf<T>(y), DataOf<T>(y)});
   });
 }
 
@@ -110,6 +132,18 @@ struct NormGrads {
   Count rows, cols;
   const T *dy, *x, *gamma, *mean, *inv_std;
   T *dx, *dgamma, *dbeta;
+  const T* y;   // Of norm_layer, or nullptr.
+  float scale;  // With y, of gradients where it is above 0; others are 0.
+};
+template <class T>
+struct GradientsOf {
+  const T *dy, *y;
+  float scale;
+  __device__ float At(int64_t i) const {
+    const float grad = ToFloat(dy[i]);
+    if (y == nullptr) return grad;
+    return ToFloat(y[i]) > 0.0f ? grad * scale : 0.0f;
+  }
 };
 // The first `cols` columns are dγ, the others dβ.
 template <class T>
@@ -118,9 +152,10 @@ struct ScaleAndShift : NormGrads<T> {
     const int64_t width = this->cols.At(run);
     const bool shift = c >= width;
     const int64_t at = shift ? c - width : c;
-    return [dy = this->dy + at, x = this->x + at, width, shift, middle = ToFloat(this->mean[at]),
+    const GradientsOf<T> grads{this->dy, this->y, this->scale};
+    return [grads, at, x = this->x + at, width, shift, middle = ToFloat(this->mean[at]),
             factor = ToFloat(this->inv_std[at])](int64_t r) {
-      const float grad = ToFloat(dy[r * width]);
+      const float grad = grads.At(r * width + at);
       return shift ? grad : grad * (ToFloat(x[r * width]) - middle) * factor;
     };
   }
@@ -138,12 +173,14 @@ struct InputGrad : NormGrads<T> {
     const float factor = ToFloat(this->inv_std[c]);
     const float normal = (ToFloat(this->x[i]) - ToFloat(this->mean[c])) * factor;
     const float common = ToFloat(this->dbeta[c]) + normal * ToFloat(this->dgamma[c]);
-    this->dx[i] = To<T>(ToFloat(this->gamma[c]) * factor * (ToFloat(this->dy[i]) - common * share));
+    const float grad = GradientsOf<T>{this->dy, this->y, this->scale}.At(i);
+    this->dx[i] = To<T>(ToFloat(this->gamma[c]) * factor * (grad - common * share));
   }
 };
 
-CudaError BatchNormGrad(const CudaCall& call) {
+CudaError NormGradients(const CudaCall& call, const CudaTensor* y) {
   const CudaTensor& dy = call.inputs[0];
+  const double kept = 1 - FloatAttr(call, "dropout", 0);
   const Count rows = RowsOf(dy), cols = ColsOf(dy);
   return OnFloat(call, [&]<class T>(T) {
     const NormGrads<T> all{rows,
@@ -155,10 +192,37 @@ CudaError BatchNormGrad(const CudaCall& call) {
                            DataOf<T>(call.inputs[4]),
                            DataOf<T>(call.outputs[0]),
                            DataOf<T>(call.outputs[1]),
-                           DataOf<T>(call.outputs[2])};
+                           DataOf<T>(call.outputs[2]),
+                           y == nullptr ? nullptr : DataOf<T>(*y),
+                           static_cast<float>(1 / kept)};
     const ScaleAndShift<T> sums{all};
     SumRows(call, {rows, Fixed(2) * cols, static_cast<float*>(call.scratch)}, sums, sums);
     ForEach(call, SizeOf(dy), InputGrad<T>{all});
+  });
+}
+CudaError BatchNormGrad(const CudaCall& call) { return NormGradients(call, nullptr); }
+
+template <class T>
+struct ColumnOf {
+  Count cols;
+  const T* x;
+  __device__ auto On(int64_t c, const CudaRun& run) const {
+    return [x = x + c, width = cols.At(run)](int64_t r) { return ToFloat(x[r * width]); };
+  }
+};
+template <class T>
+struct StoreColumn {
+  T* out;
+  __device__ void operator()(int64_t c, double sum, const CudaRun&) const {
+    out[c] = To<T>(static_cast<float>(sum));
+  }
+};
+CudaError NormLayerBack(const CudaCall& call) {
+  if (CudaError e = NormGradients(call, &call.inputs[5])) return e;
+  const CudaTensor& dx = call.outputs[0];
+  return OnFloat(call, [&]<class T>(T) {
+    SumRows(call, {RowsOf(dx), ColsOf(dx), static_cast<float*>(call.scratch)},
+            ColumnOf<T>{ColsOf(dx), DataOf<T>(dx)}, StoreColumn<T>{DataOf<T>(call.outputs[3])});
   });
 }
 
@@ -234,6 +298,8 @@ CudaError BatchNormStatistics(const CudaCall& call) {
 constexpr CudaKernel kKernels[] = {
     {"batch_norm", BatchNorm, SumsBytes},
     {"batch_norm_grad", BatchNormGrad, SumsBytes},
+    {"norm_layer", NormLayer, SumsBytes},
+    {"norm_layer_back", NormLayerBack, SumsBytes},
     {"batch_norm_running", BatchNormRunning},
     {"batch_norm_statistics", BatchNormStatistics},
     {"in_training", InTraining},

@@ -70,6 +70,10 @@ std::vector<Refusal> DenseRefusals() {
        {},
        {{B, Const(4)}, {B, Const(5)}},
        "relu_bias_grad: the gradient must be [B, 4], is [B, 5]"},
+      {"relu_bias_grad",
+       {{"dropout", 1.0}},
+       {{B, Const(4)}, {B, Const(4)}},
+       "relu_bias_grad: a dropout of 1 is outside [0, 1)"},
       {"bias_add",
        {},
        {{B, Const(4)}, {Const(5)}},
@@ -216,6 +220,14 @@ std::vector<Refusal> OtherRefusals() {
        {},
        {{B, Const(2), Const(3)}, wide},
        "dot: input 2 (\"in1\") is [B, 4]; all must be [B, fields, dim] or [B, dim]"},
+      {"concat_dot",
+       {},
+       {{B, Const(3), Const(4)}, {Const(2), Const(3)}},
+       "concat_dot: [2, 3] does not fit before [B, 3, 4]"},
+      {"concat_dot_grad",
+       {},
+       {{B, Const(3), Const(4)}, {B, Const(2)}},
+       "concat_dot_grad: the gradient [B, 2] has no room for 3 pairs"},
       {"dot_grad",
        {},
        {{B, Const(3), Const(3)}, wide},
@@ -240,6 +252,14 @@ std::vector<Refusal> OtherRefusals() {
        {},
        {wide, wide, {Const(4)}, {Const(4)}, {Const(1)}},
        "batch_norm_grad: inv_std must be [4], is [1]"},
+      {"norm_layer",
+       {{"dropout", -0.5}},
+       std::vector<SymShape>(5, {B, Const(4)}),
+       "norm_layer: a dropout of -0.5 is outside [0, 1)"},
+      {"norm_layer_back",
+       {},
+       {wide, wide, {Const(4)}, {Const(4)}, {Const(4)}, {B, Const(5)}},
+       "norm_layer_back: y must be [B, 4], is [B, 5]"},
       {"batch_norm_running",
        {},
        {{Const(4)}, {Const(4)}, wide, wide, {Const(1)}},
@@ -457,9 +477,9 @@ TEST(Infer, EachOperatorRefusesAWrongNumberOfInputs) {
     // Nine inputs of one shape suit only operators with any number of inputs.
     const bool any_number = spec->name == "concat" || spec->name == "stack" ||
                             spec->name == "clip_by_global_norm" || spec->name == "dot" ||
-                            spec->name == "joint_norms";
+                            spec->name == "concat_dot" || spec->name == "joint_norms";
     // It takes any number of inputs, and the last has another shape.
-    if (spec->name == "dot_grad") continue;
+    if (spec->name.ends_with("dot_grad")) continue;
     Attrs attrs = OptimizerAttrs({});
     attrs["shape"] = std::vector<int64_t>{1};
     attrs["axis"] = attrs["grads"] = int64_t{1};

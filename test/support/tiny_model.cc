@@ -83,6 +83,16 @@ std::vector<NodeConfig> TinyDeepFm() {
   };
 }
 
+std::vector<NodeConfig> TinyDlrm() {
+  using Ints = std::vector<int64_t>;
+  return {
+      TinyNode("e", "lookup", {"C*"}, {{"table", "emb"}}, 1),
+      TinyNode("bottom", "mlp", {"I*"}, {{"units", Ints{5, 4}}}, 2),
+      TinyNode("pairs", "dot", {"bottom", "e"}, {}, 3),
+      TinyNode("logit", "mlp", {"bottom", "pairs"}, {{"units", Ints{6, 1}}, {"dropout", 0.25}}, 4),
+  };
+}
+
 std::vector<NodeConfig> TinyDin() {
   using Ints = std::vector<int64_t>;
   const std::vector<std::string> attended = {"candidate", "past", "past.mask"};

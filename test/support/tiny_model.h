@@ -23,6 +23,9 @@ JobConfig TinyJob(std::vector<NodeConfig> nodes);
 // norm, dropout, several uses of a table, two tables.
 std::vector<NodeConfig> TinyDeepFm();
 
+// Dot products joined with what they are made of, and dropout after a ReLU.
+std::vector<NodeConfig> TinyDlrm();
+
 // A model with lists of varying length: a sequence, attention with and without softmax, activations
 // with parameters, results with names of their own.
 std::vector<NodeConfig> TinyDin();

@@ -11,8 +11,9 @@
 
 namespace dt::scheduler {
 
-// Fuses products with their bias and activation, and the gradients between two layers, where no
-// other node reads the values in between. These values are removed, and the others get new numbers.
+// Fuses products and normalisations with what follows them in a layer, the gradients between two
+// layers, and dot products with their concatenation, where no other node reads the values in
+// between. These values are removed, and the others get new numbers.
 Result<Graph> Fuse(Graph graph, const PlanRequest& request);
 // Stores activations between layers in bf16, if the layers multiply in bf16.
 Result<Graph> StoreActivationsInBf16(Graph graph, const PlanRequest& request);

