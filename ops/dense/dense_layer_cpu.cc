@@ -71,7 +71,8 @@ struct ReluPass {
     const T* __restrict dy = dys + row * cols;
     T* __restrict dx = out + row * cols;
     for (size_t i = 0; i < cols; ++i) {
-      const T d = IsAbove0(y[i]) ? dy[i] * scale : T(0);
+      const T kept = dy[i] * scale;
+      const T d = IsAbove0(y[i]) ? kept : T(0);
       dx[i] = d;
       partial[i] += d;
     }

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <vector>
 
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
@@ -106,73 +107,104 @@ struct BatchNormInputs {
         inv_std(DataOf<T>(context.in(4))) {}
 };
 
-// dβ = Σ dy to output 2, and dγ = Σ dy x̂ to output 1, where x̂ is the normalised x. The gradient at
-// `i` is gradient_at(i).
-template <class T, class GradientAt>
-void SumGradients(KernelContext& context, const GradientAt& gradient_at) {
+// The gradients of a row of y, as batch_norm_grad gets them.
+template <class T>
+struct GivenGradients {
+  const T* dy;
+  size_t cols;
+  const T* Row(size_t r) const { return dy + r * cols; }
+};
+// The same from those of norm_layer's y: what its ReLU and dropout pass. The row is in this thread's
+// memory until the next call.
+template <class T>
+struct PassedGradients {
+  const T *dy, *y;
+  T scale;
+  size_t cols;
+  const T* Row(size_t r) const {
+    thread_local std::vector<T> row;
+    row.resize(cols);
+    const T* __restrict dys = dy + r * cols, * __restrict ys = y + r * cols;
+    T* __restrict to = row.data();
+    for (size_t c = 0; c < cols; ++c) {
+      const T kept = dys[c] * scale;
+      to[c] = ys[c] > T(0) ? kept : T(0);
+    }
+    return to;
+  }
+};
+
+// dβ = Σ dy to output 2, and dγ = Σ dy x̂ to output 1, where x̂ is the normalised x.
+template <class T, class Gradients>
+void SumGradients(KernelContext& context, const Gradients& gradients) {
   const BatchNormInputs<T> in(context);
   const size_t cols = in.shape.cols;
-  const auto sums =
-      SumOverRows<T>(context, in.shape.rows, 2 * cols, [&](size_t begin, size_t end, T* partial) {
-        T* __restrict dgamma = partial;
-        T* __restrict dbeta = partial + cols;
-        for (size_t r = begin; r < end; ++r) {
-          const T* const x = in.x + r * cols;
-          for (size_t c = 0; c < cols; ++c) {
-            const T dy = gradient_at(r * cols + c);
-            dgamma[c] += dy * (x[c] - in.mean[c]) * in.inv_std[c];
-            dbeta[c] += dy;
-          }
-        }
-      });
+  const auto sums = SumOverRows<T>(context, in.shape.rows, 2 * cols,
+                                   [&](size_t begin, size_t end, T* __restrict partial) {
+                                     for (size_t r = begin; r < end; ++r) {
+                                       const T *dy = gradients.Row(r), *x = in.x + r * cols;
+                                       for (size_t c = 0; c < cols; ++c) {
+                                         partial[c] += dy[c] * (x[c] - in.mean[c]) * in.inv_std[c];
+                                       }
+                                       AddTo(dy, partial + cols, cols);
+                                     }
+                                   });
   std::ranges::copy(sums.first(cols), DataOf<T>(context.out(1)));
   std::ranges::copy(sums.subspan(cols), DataOf<T>(context.out(2)));
 }
 
-// dx = γ inv_std (dy - dβ / n - x̂ dγ / n) for row r, where n is the number of samples.
-template <class T, class GradientAt>
-void GradientOfRow(KernelContext& context, const BatchNormInputs<T>& in, size_t r,
-                   const GradientAt& gradient_at) {
-  const size_t cols = in.shape.cols;
-  const T *dgamma = DataOf<T>(context.out(1)), *dbeta = DataOf<T>(context.out(2));
-  const T share = T(1) / static_cast<T>(in.shape.rows);
-  const T* __restrict x = in.x + r * cols;
-  T* __restrict dx = DataOf<T>(context.out(0)) + r * cols;
-  for (size_t c = 0; c < cols; ++c) {
-    const T normal = (x[c] - in.mean[c]) * in.inv_std[c];
-    const T dy = gradient_at(r * cols + c);
-    dx[c] = in.gamma[c] * in.inv_std[c] * (dy - (dbeta[c] + normal * dgamma[c]) * share);
+// dx = γ inv_std (dy - dβ / n - x̂ dγ / n) for a row of x, where n is the number of samples.
+template <class T>
+struct InputGradient {
+  BatchNormInputs<T> in;
+  const T *dgamma, *dbeta;
+  T share;
+  explicit InputGradient(const KernelContext& context)
+      : in(context),
+        dgamma(DataOf<T>(context.out(1))),
+        dbeta(DataOf<T>(context.out(2))),
+        share(in.shape.rows == 0 ? T(0) : T(1) / static_cast<T>(in.shape.rows)) {}
+
+  void Row(const T* __restrict dy, const T* __restrict x, T* __restrict dx) const {
+    for (size_t c = 0; c < in.shape.cols; ++c) {
+      const T normal = (x[c] - in.mean[c]) * in.inv_std[c];
+      dx[c] = in.gamma[c] * in.inv_std[c] * (dy[c] - (dbeta[c] + normal * dgamma[c]) * share);
+    }
   }
-}
+};
 
 void BatchNormGrad(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
-    const BatchNormInputs<T> in(context);
-    const auto gradient_at = [dy = in.dy](size_t i) { return dy[i]; };
-    SumGradients<T>(context, gradient_at);
-    context.pool.ParallelFor(in.shape.rows, RowGrain(in.shape.cols), [&](size_t begin, size_t end) {
-      for (size_t r = begin; r < end; ++r) GradientOfRow(context, in, r, gradient_at);
+    const InputGradient<T> gradient(context);
+    const MatrixShape shape = gradient.in.shape;
+    const GivenGradients<T> given{gradient.in.dy, shape.cols};
+    SumGradients<T>(context, given);
+    T* const dx = DataOf<T>(context.out(0));
+    context.pool.ParallelFor(shape.rows, RowGrain(shape.cols), [&](size_t begin, size_t end) {
+      for (size_t r = begin; r < end; ++r) {
+        const size_t at = r * shape.cols;
+        gradient.Row(given.Row(r), gradient.in.x + at, dx + at);
+      }
     });
   });
 }
 
 // Output 3, the sums of output 0's rows, has the same bits as reduce_batch.
 void NormLayerBack(KernelContext& context) {
-  const double rate = FloatAttr(context.node.attrs, "dropout", 0);
+  const double kept = 1 - FloatAttr(context.node.attrs, "dropout", 0);
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
-    const BatchNormInputs<T> in(context);
-    const size_t cols = in.shape.cols;
-    const auto gradient_at = [dy = in.dy, y = DataOf<T>(context.in(5)),
-                              scale = static_cast<T>(1 / (1 - rate))](size_t i) {
-      return y[i] > T(0) ? dy[i] * scale : T(0);
-    };
-    SumGradients<T>(context, gradient_at);
-    const T* const dx = DataOf<T>(context.out(0));
+    const InputGradient<T> gradient(context);
+    const auto [rows, cols] = gradient.in.shape;
+    const PassedGradients<T> passed{gradient.in.dy, DataOf<T>(context.in(5)),
+                                    static_cast<T>(1 / kept), cols};
+    SumGradients<T>(context, passed);
+    T* const dx = DataOf<T>(context.out(0));
     const auto sums =
-        SumOverRows<T>(context, in.shape.rows, cols, [&](size_t begin, size_t end, T* partial) {
+        SumOverRows<T>(context, rows, cols, [&](size_t begin, size_t end, T* partial) {
           for (size_t r = begin; r < end; ++r) {
-            GradientOfRow(context, in, r, gradient_at);
-            AddTo(dx + r * cols, partial, cols);
+            const size_t at = r * gradient.in.shape.cols;
+            gradient.Row(passed.Row(r), gradient.in.x + at, dx + at);
+            AddTo(dx + at, partial, gradient.in.shape.cols);
           }
         });
     std::ranges::copy(sums, DataOf<T>(context.out(3)));

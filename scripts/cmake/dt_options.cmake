@@ -57,9 +57,10 @@ endmacro()
 # Flags for arithmetic kernels: g++ 12 vectorizes loops of unknown length only with -O3.
 add_library(dt_kernel_flags INTERFACE)
 if(DT_SANITIZE STREQUAL "none")
-  # With it, g++ 12 also warns about its own AVX-512 intrinsics (its bug 105593).
+  # With -O3, g++ 12 also warns about its own AVX-512 intrinsics (its bug 105593). Nothing looks at floating-point
+  # exceptions, so loops with a product that only some elements need may be vectorised.
   target_compile_options(dt_kernel_flags INTERFACE
-    $<$<NOT:$<CONFIG:Debug>>:-O3> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+    $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-trapping-math $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 else()
   # What the sanitizers add is expensive to optimize: compiling takes half as long as with -O2 -g, and reports still name
   # their lines.
