@@ -103,7 +103,10 @@ T MaxOf(const T* __restrict x, size_t n) {
     for (size_t k = 0; k < 8; ++k) lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
   }
   for (size_t k = 0; i < n; ++i, ++k) lanes[k] = x[i] > lanes[k] ? x[i] : lanes[k];
-  return *std::max_element(lanes, lanes + 8);
+  for (size_t half = 4; half > 0; half /= 2) {
+    for (size_t k = 0; k < half; ++k) lanes[k] = std::max(lanes[k], lanes[k + half]);
+  }
+  return lanes[0];
 }
 
 // out += factor · x

@@ -1,4 +1,4 @@
-// Functions of one element that the compiler can vectorise, unlike the library's. Their users are
+// Functions of one element that the compiler can vectorise, unlike the library's. Kernels are
 // compiled with -fno-trapping-math, because otherwise selections become branches.
 #pragma once
 

@@ -23,8 +23,10 @@
 namespace dt {
 namespace {
 
-// Longest time that a message waits in a queue for the link's thread.
-constexpr Duration kPoll = milliseconds(5);
+// Longest time that a message waits in a queue for the link's thread: while messages come and go,
+// and after a while without any. Each look costs tens of microseconds of a processor that trains.
+constexpr Duration kPoll = milliseconds(5), kIdlePoll = milliseconds(20);
+constexpr Duration kIdleAfter = milliseconds(100);
 constexpr Duration kJoinPoll = milliseconds(20);
 constexpr Duration kStatusResendAfter = milliseconds(300);
 constexpr Duration kLastWords = seconds(3);  // Time for the scheduler to hear why a role ends.
@@ -79,7 +81,7 @@ class ControlLinkImpl : public ControlLink {
     thread_ = std::jthread([this](std::stop_token stop) {
       while (!stop.stop_requested()) {
         TakeOutgoing();
-        Turn(kPoll);
+        Turn(SystemClock().Now() - last_message_ > kIdleAfter ? kIdlePoll : kPoll);
         Publish();
       }
     });
@@ -184,12 +186,14 @@ class ControlLinkImpl : public ControlLink {
 
   void TakeOutgoing() {
     MutexLock lock(mutex_);
+    if (!outgoing_.empty()) last_message_ = SystemClock().Now();
     for (ControlMessage& message : outgoing_) core_.Send(std::move(message));
     outgoing_.clear();
   }
 
   void Publish() {
     std::vector<ControlMessage> messages = core_.TakeMessages();
+    if (!messages.empty()) last_message_ = SystemClock().Now();
     MutexLock lock(mutex_);
     for (ControlMessage& message : messages) Take(std::move(message));
     const bool unsent = !outgoing_.empty() || !core_.all_acknowledged();
@@ -223,7 +227,8 @@ class ControlLinkImpl : public ControlLink {
   // Used only by the thread that calls Turn, like core_.
   const std::unique_ptr<ClientSocket> socket_;
   LinkCore core_;
-  WelcomeMessage welcome_;  // Set by Join.
+  TimePoint last_message_ = SystemClock().Now();  // When one last came or went, but for heartbeats.
+  WelcomeMessage welcome_;                        // Set by Join.
 
   // Several threads of the process exchange messages with the scheduler.
   mutable Mutex mutex_;

@@ -18,7 +18,10 @@ TileSize TileFor(const PanelProduct& by, const GemmShape& shape, bool packed_onc
     const size_t quarter = DivideUp(DivideUp(shape.m, 4), kTileRows) * kTileRows;
     return {std::min(by.tile_rows, quarter), cols};
   }
-  if (!shape.transpose_a) return {shape.m < kTall ? kTileRows : by.tile_rows, cols};
+  if (!shape.transpose_a) {
+    const bool tall = shape.m >= kTall;
+    return {.rows = tall ? by.tile_rows : kTileRows, .cols = cols, .last_rows = kTileRows};
+  }
   const size_t tiles = kTiles * DivideUp(shape.m, kTiles * kTileRows);
   return {DivideUp(DivideUp(shape.m, tiles), by.block_rows) * by.block_rows, cols};
 }

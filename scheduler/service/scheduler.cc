@@ -31,7 +31,8 @@
 namespace dt::scheduler {
 namespace {
 
-constexpr Duration kPoll = milliseconds(5);
+constexpr Duration kTick = milliseconds(20);
+constexpr Duration kPoll = milliseconds(5);  // Between two looks at a socket without a descriptor.
 constexpr int kMessagesATurn = 256;
 constexpr Duration kProgressEvery = milliseconds(250);
 constexpr Duration kResendAfter = milliseconds(300);
@@ -76,11 +77,14 @@ class SchedulerImpl : public Scheduler {
     const std::stop_callback on_stop(
         stop, [this] { loop_.Post([this] { job_->RequestStop(clock_.Now()); }); });
     last_tick_ = clock_.Now();
-    if (socket_->descriptor() >= 0) {
+    const bool watches = socket_->descriptor() >= 0;
+    if (watches) {
       const Status watched = loop_.Watch(socket_->descriptor(), [this] { Work(); });
       if (!watched.ok()) LogWarn("scheduler.polls", {{"why", MessageOf(watched)}});
+    } else {
+      loop_.Every(kPoll, [this] { Work(); });
     }
-    loop_.Every(kPoll, [this] {
+    loop_.Every(kTick, [this] {
       Work();
       Tick();
     });
