@@ -129,6 +129,7 @@ TEST_P(GemmTest, EqualsPlainLoops) {
 class GemmEpilogueTest : public ::testing::TestWithParam<GemmShape> {};
 
 TEST_P(GemmEpilogueTest, EqualsPlainLoops) {
+  constexpr float kScale = 1.25f;
   const GemmShape shape = GetParam();
   const size_t size = shape.m * shape.n;
   const Factors factors(FewBits(1, shape.k * shape.m), FewBits(2, shape.k * shape.n));
@@ -140,7 +141,7 @@ TEST_P(GemmEpilogueTest, EqualsPlainLoops) {
   for (size_t at = 0; at < size; ++at) {
     const size_t col = at % shape.n, row = at / shape.n;
     forward[at] = std::max(product[at] + bias[col], 0.0f);
-    back[at] = layer[at] > 0 ? product[at] : 0.0f;
+    back[at] = layer[at] > 0 ? product[at] * kScale : 0.0f;
     sums[row / kSumRows * shape.n + col] += back[at];
   }
   const auto expect = [&](GemmTask<float> task, const std::vector<float>& expected, How how,
@@ -162,6 +163,7 @@ TEST_P(GemmEpilogueTest, EqualsPlainLoops) {
       GemmTask<float> task;
       task.epilogue.above0 = of_bf16 ? nullptr : layer.data();
       task.epilogue.bf16_above0 = of_bf16 ? bf16_layer.data() : nullptr;
+      task.epilogue.scale = kScale;
       task.epilogue.sums = {got.data(), shape.m, shape.n};
       expect(task, back, how, wide, narrow);
       EXPECT_EQ(got, sums);
