@@ -184,8 +184,8 @@ CudaError DenseLayer(const CudaCall& call) {
   return Multiply(call, task);
 }
 
-// dx = scale · dy where y is above 0, else 0, in output 0, which may be dy; its sums over rows go to
-// output 1.
+// dx = scale · dy where y is above 0, else 0, in output 0, which may be dy; its sums over rows go
+// to output 1.
 template <class T>
 struct ReluMaskGrad {
   const T *y, *dy;

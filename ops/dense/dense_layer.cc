@@ -38,8 +38,8 @@ Status InferDenseLayer(InferContext& context) {
   return OkStatus();
 }
 
-// With a rate `dropout`, y is what a dropout made of the layer's result: gradients that pass are also
-// divided by 1 - rate.
+// With a rate `dropout`, y is what a dropout made of the layer's result: gradients that pass are
+// also divided by 1 - rate.
 Status ExpectDropout(const InferContext& context) {
   const double rate = FloatAttr(context.node.attrs, "dropout", 0);
   if (rate >= 0 && rate < 1) return OkStatus();

@@ -114,7 +114,7 @@ struct GivenGradients {
   size_t cols;
   const T* Row(size_t r) const { return dy + r * cols; }
 };
-// The same from those of norm_layer's y: what its ReLU and dropout pass. The row is in this thread's
+// Those of a row of norm_layer's y that pass its ReLU and dropout. The result is in this thread's
 // memory until the next call.
 template <class T>
 struct PassedGradients {

@@ -32,7 +32,6 @@ namespace dt::scheduler {
 namespace {
 
 constexpr Duration kTick = milliseconds(20);
-constexpr Duration kPoll = milliseconds(5);  // Between two looks at a socket without a descriptor.
 constexpr int kMessagesATurn = 256;
 constexpr Duration kProgressEvery = milliseconds(250);
 constexpr Duration kResendAfter = milliseconds(300);
@@ -77,17 +76,13 @@ class SchedulerImpl : public Scheduler {
     const std::stop_callback on_stop(
         stop, [this] { loop_.Post([this] { job_->RequestStop(clock_.Now()); }); });
     last_tick_ = clock_.Now();
-    const bool watches = socket_->descriptor() >= 0;
-    if (watches) {
-      const Status watched = loop_.Watch(socket_->descriptor(), [this] { Work(); });
-      if (!watched.ok()) LogWarn("scheduler.polls", {{"why", MessageOf(watched)}});
-    } else {
-      loop_.Every(kPoll, [this] { Work(); });
+    if (socket_->descriptor() < 0) {
+      loop_.Every(kTick / 4, [this] { Work(); });
+    } else if (Status watched = loop_.Watch(socket_->descriptor(), [this] { Work(); });
+               !watched.ok()) {
+      LogWarn("scheduler.polls", {{"why", MessageOf(watched)}});
     }
-    loop_.Every(kTick, [this] {
-      Work();
-      Tick();
-    });
+    loop_.Every(kTick, [this] { Tick(); });
     if (options_.on_progress) loop_.Every(kProgressEvery, [this] { ReportProgress(); });
     loop_.Run();
     RemoveRunFile();
@@ -314,6 +309,7 @@ class SchedulerImpl : public Scheduler {
   }
 
   void Tick() {
+    Work();
     const TimePoint now = clock_.Now();
     const Duration lease = options_.job.cluster.lease;
     turns_.Turn(now);

@@ -18,7 +18,7 @@
 //
 //   dropout_grad ─▶ relu_grad (result of the ReLU)  ─▶  relu_grad (result of the dropout)
 //
-// The new node returns the same bits, but for the sign of a zero gradient of what a dropout dropped,
+// The new node returns the same bits, but for the sign of a gradient of zero that a dropout made,
 // and takes position and name of the last one. It saves passes over memory.
 #include <algorithm>
 
