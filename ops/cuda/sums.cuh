@@ -160,4 +160,21 @@ void SumElements(const CudaCall& call, const Count& n, double* parts, const F& f
   LaunchKernel(call, {1}, AddPartsKernel<Store>, store, n, call.run, parts);
 }
 
+// For sums of the rows of a matrix x: its columns, and where their sums go.
+template <class T>
+struct ColumnOf {
+  Count cols;
+  const T* x;
+  __device__ auto On(int64_t c, const CudaRun& run) const {
+    return [x = x + c, width = cols.At(run)](int64_t r) { return ToFloat(x[r * width]); };
+  }
+};
+template <class T>
+struct StoreColumn {
+  T* out;
+  __device__ void operator()(int64_t c, double sum, const CudaRun&) const {
+    out[c] = To<T>(static_cast<float>(sum));
+  }
+};
+
 }  // namespace dt

@@ -195,21 +195,6 @@ struct ReluMaskGrad {
     dx[i] = To<T>(ToFloat(y[i]) > 0.0f ? ToFloat(dy[i]) * scale : 0.0f);
   }
 };
-template <class T>
-struct ColumnOf {
-  Count cols;
-  const T* x;
-  __device__ auto On(int64_t c, const CudaRun& run) const {
-    return [x = x + c, width = cols.At(run)](int64_t r) { return ToFloat(x[r * width]); };
-  }
-};
-template <class T>
-struct StoreColumn {
-  T* out;
-  __device__ void operator()(int64_t c, double sum, const CudaRun&) const {
-    out[c] = To<T>(static_cast<float>(sum));
-  }
-};
 CudaError ReluBias(const CudaCall& call, const CudaTensor& y, const CudaTensor& dy, float* parts) {
   const CudaTensor &dx = call.outputs[0], &sums = call.outputs[1];
   const auto scale = static_cast<float>(1 / (1 - FloatAttr(call, "dropout", 0)));

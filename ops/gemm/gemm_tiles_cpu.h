@@ -41,7 +41,7 @@ static_assert(kTileRows % kSumRows == 0);
 struct TileSize {
   size_t rows, cols;
   size_t step = 1;       // Rows are padded to multiples of it.
-  size_t last_rows = 0;  // Of the tiles of about the last quarter; 0: as the others.
+  size_t last_rows = 0;  // Rows of a tile in about the last quarter of C; 0: `rows` there, too.
 
   size_t Filled(size_t n) const { return DivideUp(n, step) * step; }
 };

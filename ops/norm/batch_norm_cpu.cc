@@ -114,8 +114,8 @@ struct GivenGradients {
   size_t cols;
   const T* Row(size_t r) const { return dy + r * cols; }
 };
-// Those of a row of norm_layer's y that pass its ReLU and dropout. The result is in this thread's
-// memory until the next call.
+// The gradients of a row of norm_layer's y, as its dropout and ReLU let them through. The result is
+// in this thread's memory until the next call.
 template <class T>
 struct PassedGradients {
   const T *dy, *y;

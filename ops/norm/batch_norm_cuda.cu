@@ -132,7 +132,7 @@ struct NormGrads {
   Count rows, cols;
   const T *dy, *x, *gamma, *mean, *inv_std;
   T *dx, *dgamma, *dbeta;
-  const T* y;   // Of norm_layer, or nullptr.
+  const T* y;   // The output of norm_layer; nullptr for batch_norm.
   float scale;  // With y, of gradients where it is above 0; others are 0.
 };
 template <class T>
@@ -202,21 +202,6 @@ CudaError NormGradients(const CudaCall& call, const CudaTensor* y) {
 }
 CudaError BatchNormGrad(const CudaCall& call) { return NormGradients(call, nullptr); }
 
-template <class T>
-struct ColumnOf {
-  Count cols;
-  const T* x;
-  __device__ auto On(int64_t c, const CudaRun& run) const {
-    return [x = x + c, width = cols.At(run)](int64_t r) { return ToFloat(x[r * width]); };
-  }
-};
-template <class T>
-struct StoreColumn {
-  T* out;
-  __device__ void operator()(int64_t c, double sum, const CudaRun&) const {
-    out[c] = To<T>(static_cast<float>(sum));
-  }
-};
 CudaError NormLayerBack(const CudaCall& call) {
   if (CudaError e = NormGradients(call, &call.inputs[5])) return e;
   const CudaTensor& dx = call.outputs[0];

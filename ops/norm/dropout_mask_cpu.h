@@ -23,7 +23,7 @@ struct DropoutMask {
   uint32_t below = 0;  // Elements whose bits are below it are zeroed.
   double scale = 1;    // The others are multiplied by it.
 };
-// That of the node `name`. REQUIRES: 0 <= rate < 1.
+// The mask of the node `name`. REQUIRES: 0 <= rate < 1.
 inline DropoutMask MaskOf(const RunInfo& run, std::string_view name, double rate) {
   return {StreamKey(run.seed, kDropoutPurpose, run.step, HashString(name)),
           static_cast<uint32_t>(rate * 0x1.0p32), 1 / (1 - rate)};

@@ -100,7 +100,7 @@ TEST(Fuse, DropoutAfterReluNeedsNoMaskOnTheWayBack) {
     EXPECT_EQ(plan.graph.nodes[y].op, "dropout");
   }
 
-  // What a ReLU passed is added to what the dropout left of it.
+  // The ReLU has a second reader, so its gradient is a sum.
   const Plan read = PlanOf(TinyJob(
       {TinyNode("d", "dense", {"I*"}, {{"units", int64_t{3}}, {"activation", "relu"}}, 1),
        TinyNode("drop", "dropout", {"d"}, {}, 2), TinyNode("s", "add", {"d", "drop"}, {}, 3),
