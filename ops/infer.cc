@@ -57,6 +57,12 @@ Status ExpectShape(const InferContext& context, size_t i, const SymShape& shape,
                  context.shape_text(i));
 }
 
+Status ExpectDropout(const InferContext& context) {
+  const double rate = FloatAttr(context.node.attrs, "dropout", 0);
+  if (rate >= 0 && rate < 1) return OkStatus();
+  return Invalid("{}: a dropout of {} is outside [0, 1)", context.node.op, rate);
+}
+
 Result<size_t> AxisOf(const InferContext& context, int64_t axis, size_t rank) {
   const auto limit = static_cast<int64_t>(rank);
   if (axis < -limit || axis >= limit) {

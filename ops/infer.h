@@ -27,6 +27,8 @@ Status ExpectRank(const InferContext& context, size_t i, size_t rank, std::strin
 // Input `i` has exactly this shape. `what` names the input in the error.
 Status ExpectShape(const InferContext& context, size_t i, const SymShape& shape,
                    std::string_view what);
+// The attribute `dropout`, where there is one, is a rate in [0, 1).
+Status ExpectDropout(const InferContext& context);
 
 // Position of `axis`, which counts from the end if negative. Error: it is outside the rank.
 Result<size_t> AxisOf(const InferContext& context, int64_t axis, size_t rank);

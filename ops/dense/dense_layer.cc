@@ -38,16 +38,9 @@ Status InferDenseLayer(InferContext& context) {
   return OkStatus();
 }
 
-// With a rate `dropout`, y is what a dropout made of the layer's result: gradients that pass are
-// also divided by 1 - rate.
-Status ExpectDropout(const InferContext& context) {
-  const double rate = FloatAttr(context.node.attrs, "dropout", 0);
-  if (rate >= 0 && rate < 1) return OkStatus();
-  return Invalid("{}: a dropout of {} is outside [0, 1)", context.node.op, rate);
-}
-
 // relu_bias_grad(y [.., N], dy [.., N]): dy where y is above 0, else 0; and its sums over all
-// dimensions but the last, [N].
+// dimensions but the last, [N]. With a rate `dropout`, y is what a dropout made of the layer's
+// result: gradients that pass are also divided by 1 - rate.
 Status InferReluBiasGrad(InferContext& context) {
   DT_TRY_STATUS(ExpectDropout(context));
   DT_TRY_STATUS(ExpectFloats(context, 2));

@@ -60,20 +60,15 @@ Status InferBatchNormGrad(InferContext& context) {
 //
 // norm_layer: as batch_norm, but y goes through a ReLU and then, in training, through a dropout of
 // rate `dropout` (0), whose mask is that of a dropout node with this node's name.
-Status ExpectRate(const InferContext& context) {
-  const double rate = FloatAttr(context.node.attrs, "dropout", 0);
-  if (rate >= 0 && rate < 1) return OkStatus();
-  return Invalid("{}: a dropout of {} is outside [0, 1)", context.node.op, rate);
-}
 Status InferNormLayer(InferContext& context) {
-  DT_TRY_STATUS(ExpectRate(context));
+  DT_TRY_STATUS(ExpectDropout(context));
   return InferBatchNorm(context);
 }
 
 // norm_layer_back(dy [B, C], x [B, C], gamma, mean, inv_std, y [B, C]): dx, dgamma, dbeta, and the
 // sums of dx over the samples [C]. y is output 0 of norm_layer, and dy its gradient.
 Status InferNormLayerBack(InferContext& context) {
-  DT_TRY_STATUS(ExpectRate(context));
+  DT_TRY_STATUS(ExpectDropout(context));
   DT_TRY_STATUS(ExpectFloats(context, 6));
   DT_TRY_STATUS(ExpectRank(context, 0, 2, "[B, channels]"));
   const SymShape x = context.in(0).shape;

@@ -18,6 +18,9 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
 
+# Programs name their sources as seen from the root of the tree. Sources of unity builds are included by their whole
+# paths, so without this each clone's objects would differ, and none could come from another clone's cache.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 add_library(dt_flags INTERFACE)
 # Contraction is off so that the same source gives the same bits in every function into which it is inlined. Structs of
 # options are initialized by name ({.rows = 3}), so missing fields deserve no warning: they have their defaults.
