@@ -6,6 +6,24 @@
 #include "ops/gemm/gemm_tiles_cpu.h"
 
 namespace dt {
+
+std::vector<TileArea> TilesOf(const GemmShape& shape, const TileSize& size, size_t threads) {
+  std::vector<TileArea> tiles;
+  for (size_t row = 0; row < shape.m;) {
+    const size_t left = shape.m - row, share = DivideUp(left, 2 * threads);
+    size_t rows = size.rows, cols = size.cols;
+    if (size.least_rows > 0 && share < rows) {
+      rows = std::max(DivideUp(share, size.row_step) * size.row_step, size.least_rows);
+      cols = std::min(cols, DivideUp(cols * share, rows * size.least_cols) * size.least_cols);
+    }
+    rows = std::min(rows, left);
+    for (size_t col = 0; col < shape.n; col += cols) {
+      tiles.push_back({row, col, rows, std::min(cols, shape.n - col)});
+    }
+    row += rows;
+  }
+  return tiles;
+}
 namespace {
 
 // oneDNN uses the tile units (AMX) that some processors have for bf16.

@@ -40,8 +40,9 @@ static_assert(kTileRows % kSumRows == 0);
 
 struct TileSize {
   size_t rows, cols;
-  size_t step = 1;       // Rows are padded to multiples of it.
-  size_t last_rows = 0;  // Rows of a tile in about the last quarter of C; 0: `rows` there, too.
+  size_t step = 1;  // Rows are padded to multiples of it.
+  // The smallest tile, and what the rows of larger ones are multiples of; 0: all are alike.
+  size_t least_rows = 0, least_cols = 0, row_step = 1;
 
   size_t Filled(size_t n) const { return DivideUp(n, step) * step; }
 };
@@ -59,39 +60,20 @@ T* TileBuffer(size_t count) {
 struct TileArea {
   size_t row = 0, col = 0, rows = 0, cols = 0;
 };
-// The tiles of C, numbered from 0.
-class Tiles {
- public:
-  Tiles(const GemmShape& shape, const TileSize& size)
-      : shape_(shape), size_(size), per_row_(DivideUp(shape.n, size.cols)) {
-    if (size.last_rows == 0) size_.last_rows = size.rows;
-    tall_ = shape.m * 3 / 4 / size.rows;
-    count_ = (tall_ + DivideUp(shape.m - tall_ * size.rows, size_.last_rows)) * per_row_;
-  }
-  size_t count() const { return count_; }
-  TileArea At(size_t tile) const {
-    const size_t band = tile / per_row_, col = tile % per_row_ * size_.cols;
-    const bool last = band >= tall_;
-    const size_t rows = last ? size_.last_rows : size_.rows;
-    const size_t row = last ? tall_ * size_.rows + (band - tall_) * rows : band * rows;
-    return {row, col, std::min(rows, shape_.m - row), std::min(size_.cols, shape_.n - col)};
-  }
-
- private:
-  const GemmShape& shape_;
-  TileSize size_;
-  const size_t per_row_;
-  size_t tall_ = 0, count_ = 0;  // tall_: bands of size_.rows rows, before those of last_rows.
-};
+// The tiles of C, in the order in which threads take them: half of a thread's share of the rows that
+// are left, but at most size.rows, so that the last ones are small, and all threads end at about the
+// same time (guided self-scheduling: Polychronopoulos and Kuck, 1987). Where rows cannot be fewer, a
+// tile has fewer columns.
+std::vector<TileArea> TilesOf(const GemmShape& shape, const TileSize& size, size_t threads);
 // Calls body(area) for each tile, in parallel on the pool. Each thread takes the next tile when it
 // has done one, so that threads which others hold up do fewer, and all end at about the same time.
 template <class Body>
 void EachTile(TaskPool& pool, const GemmShape& shape, const TileSize& size, const Body& body) {
-  const Tiles tiles(shape, size);
+  const std::vector<TileArea> tiles = TilesOf(shape, size, pool.threads());
   std::atomic<size_t> next = 0;
-  pool.ParallelFor(std::min<size_t>(pool.threads(), tiles.count()), 1, [&](size_t, size_t) {
+  pool.ParallelFor(std::min<size_t>(pool.threads(), tiles.size()), 1, [&](size_t, size_t) {
     const WorkSpan span(kProductWork);
-    for (size_t t = next++; t < tiles.count(); t = next++) body(tiles.At(t));
+    for (size_t t = next++; t < tiles.size(); t = next++) body(tiles[t]);
   });
 }
 

@@ -7,7 +7,8 @@ namespace dt {
 namespace {
 
 // A tile reads B's panels from outer caches, so tall results have tiles of many rows. If A is
-// stored as columns and B is packed once for all tiles, about eight tiles share the rows evenly.
+// stored as columns, a tile packs its rows, so there are only about eight of all columns, and the
+// last ones have fewer rows.
 TileSize TileFor(const PanelProduct& by, const GemmShape& shape, bool packed_once) {
   constexpr size_t kColsMax = 512, kVectorCols = 16, kTiles = 8, kTall = 1024;
   const size_t cols = std::min(shape.n, kColsMax);
@@ -20,10 +21,19 @@ TileSize TileFor(const PanelProduct& by, const GemmShape& shape, bool packed_onc
   }
   if (!shape.transpose_a) {
     const bool tall = shape.m >= kTall;
-    return {.rows = tall ? by.tile_rows : kTileRows, .cols = cols, .last_rows = kTileRows};
+    return {.rows = tall ? by.tile_rows : kTileRows,
+            .cols = cols,
+            .least_rows = kTileRows,
+            .least_cols = kColsMax / 4,
+            .row_step = kTileRows};
   }
   const size_t tiles = kTiles * DivideUp(shape.m, kTiles * kTileRows);
-  return {DivideUp(DivideUp(shape.m, tiles), by.block_rows) * by.block_rows, cols};
+  const size_t blocks = DivideUp(DivideUp(shape.m, tiles), by.block_rows);
+  return {.rows = blocks * by.block_rows,
+          .cols = cols,
+          .least_rows = DivideUp(blocks, 4) * by.block_rows,
+          .least_cols = cols,
+          .row_step = by.block_rows};
 }
 
 // The gradient of a weight with few columns is computed transposed, with few rows, so that vector

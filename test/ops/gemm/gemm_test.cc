@@ -197,6 +197,34 @@ TEST_P(GemmTest, BitsDependNeitherOnThreadsNorOnTiles) {
   EXPECT_EQ(Product(shape, factors, {.bf16 = true, .threads = 3}), bf16);
 }
 
+// Every element of C is in one tile, tiles are taken from large to small, and rows begin at multiples
+// of a step.
+TEST(Tiles, CoverTheProductAndEndSmall) {
+  const TileSize tall{
+      .rows = 128, .cols = 512, .least_rows = 64, .least_cols = 128, .row_step = 64};
+  const TileSize blocks{
+      .rows = 48, .cols = 512, .least_rows = 12, .least_cols = 512, .row_step = 6};
+  for (const TileSize& size : {tall, blocks, TileSize{.rows = 64, .cols = 96}}) {
+    for (const size_t m : {1, 63, 64, 367, 2048}) {
+      for (const size_t threads : {1, 2, 16}) {
+        const GemmShape shape{.m = m, .n = 700, .k = 1};
+        std::vector<int> times(shape.m * shape.n);
+        size_t largest = size.rows * size.cols;
+        for (const TileArea& tile : TilesOf(shape, size, threads)) {
+          EXPECT_EQ(tile.row % size.row_step, 0u);
+          largest = std::min(largest, tile.rows * size.cols);
+          EXPECT_LE(tile.rows * tile.cols, largest);
+          for (size_t at = 0; at < tile.rows * tile.cols; ++at)
+            ++times[(tile.row + at / tile.cols) * shape.n + tile.col + at % tile.cols];
+        }
+        EXPECT_TRUE(std::ranges::all_of(times, [](int n) { return n == 1; }));
+        if (m < 2048 || size.least_rows == 0) continue;
+        EXPECT_LE(largest, size.least_rows * size.cols);
+      }
+    }
+  }
+}
+
 TEST(GemmOfNoRows, NeedsNoResult) {
   TaskPool pool(1);
   Gemm(pool, GemmTask<float>{.shape = {.m = 0, .n = 5, .k = 3}});
