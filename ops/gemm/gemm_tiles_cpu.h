@@ -41,7 +41,7 @@ static_assert(kTileRows % kSumRows == 0);
 struct TileSize {
   size_t rows, cols;
   size_t step = 1;  // Rows are padded to multiples of it.
-  // The smallest tile, and what the rows of larger ones are multiples of; 0: all are alike.
+  // The smallest tile (no rows: all tiles are alike), and what the rows of others are multiples of.
   size_t least_rows = 0, least_cols = 0, row_step = 1;
 
   size_t Filled(size_t n) const { return DivideUp(n, step) * step; }
@@ -60,10 +60,10 @@ T* TileBuffer(size_t count) {
 struct TileArea {
   size_t row = 0, col = 0, rows = 0, cols = 0;
 };
-// The tiles of C, in the order in which threads take them: half of a thread's share of the rows that
-// are left, but at most size.rows, so that the last ones are small, and all threads end at about the
-// same time (guided self-scheduling: Polychronopoulos and Kuck, 1987). Where rows cannot be fewer, a
-// tile has fewer columns.
+// The tiles of C, in the order in which threads take them: half of a thread's share of the rows
+// that are left, but at most size.rows, so that the last ones are small, and all threads end at
+// about the same time (guided self-scheduling: Polychronopoulos and Kuck, 1987). Where rows cannot
+// be fewer, a tile has fewer columns.
 std::vector<TileArea> TilesOf(const GemmShape& shape, const TileSize& size, size_t threads);
 // Calls body(area) for each tile, in parallel on the pool. Each thread takes the next tile when it
 // has done one, so that threads which others hold up do fewer, and all end at about the same time.

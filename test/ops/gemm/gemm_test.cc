@@ -197,8 +197,8 @@ TEST_P(GemmTest, BitsDependNeitherOnThreadsNorOnTiles) {
   EXPECT_EQ(Product(shape, factors, {.bf16 = true, .threads = 3}), bf16);
 }
 
-// Every element of C is in one tile, tiles are taken from large to small, and rows begin at multiples
-// of a step.
+// Every element of C is in one tile, tiles are taken from large to small, and rows begin at
+// multiples of a step.
 TEST(Tiles, CoverTheProductAndEndSmall) {
   const TileSize tall{
       .rows = 128, .cols = 512, .least_rows = 64, .least_cols = 128, .row_step = 64};
