@@ -7,8 +7,8 @@
 
 namespace dt {
 
-std::vector<TileArea> TilesOf(const GemmShape& shape, const TileSize& size, size_t threads) {
-  std::vector<TileArea> tiles;
+PooledVector<TileArea> TilesOf(const GemmShape& shape, const TileSize& size, size_t threads) {
+  PooledVector<TileArea> tiles;
   for (size_t row = 0; row < shape.m;) {
     const size_t left = shape.m - row, share = DivideUp(left, 2 * threads);
     size_t rows = size.rows, cols = size.cols;
@@ -24,6 +24,7 @@ std::vector<TileArea> TilesOf(const GemmShape& shape, const TileSize& size, size
   }
   return tiles;
 }
+
 namespace {
 
 // oneDNN uses the tile units (AMX) that some processors have for bf16.

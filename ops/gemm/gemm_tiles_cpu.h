@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "common/base/pool_allocator.h"
 #include "common/runtime/task_pool.h"
 #include "common/runtime/work_span.h"
 #include "ops/gemm/gemm_cpu.h"
@@ -64,12 +65,12 @@ struct TileArea {
 // that are left, but at most size.rows, so that the last ones are small, and all threads end at
 // about the same time (guided self-scheduling: Polychronopoulos and Kuck, 1987). Where rows cannot
 // be fewer, a tile has fewer columns.
-std::vector<TileArea> TilesOf(const GemmShape& shape, const TileSize& size, size_t threads);
+PooledVector<TileArea> TilesOf(const GemmShape& shape, const TileSize& size, size_t threads);
 // Calls body(area) for each tile, in parallel on the pool. Each thread takes the next tile when it
 // has done one, so that threads which others hold up do fewer, and all end at about the same time.
 template <class Body>
 void EachTile(TaskPool& pool, const GemmShape& shape, const TileSize& size, const Body& body) {
-  const std::vector<TileArea> tiles = TilesOf(shape, size, pool.threads());
+  const PooledVector<TileArea> tiles = TilesOf(shape, size, pool.threads());
   std::atomic<size_t> next = 0;
   pool.ParallelFor(std::min<size_t>(pool.threads(), tiles.size()), 1, [&](size_t, size_t) {
     const WorkSpan span(kProductWork);

@@ -18,15 +18,15 @@ Status InferTopK(InferContext& context) {
   const int64_t k = IntAttr(context.node.attrs, "k", 0);
   const TopLists lists(context.node.attrs, out.empty() ? 0 : out.back().times);
   const bool constant = !out.empty() && out.back().symbol == kConstant;
-  if (!constant || k < 1 || (!lists.given && k > out.back().times)) {
+  if (!constant || k < 1 || (!lists.given() && k > out.back().times)) {
     return Invalid("top_k: k is {}, expected 1 or more and at most the last dimension of {}", k,
                    context.shape_text(0));
   }
   if (!lists.Fill(out.back().times)) {
     return Invalid("top_k: the lists do not fill the last dimension of {}", context.shape_text(0));
   }
-  if (lists.given) out.back() = Const(std::ssize(lists.lengths));
-  if (lists.given) out.emplace_back();
+  if (lists.given()) out.back() = Const(std::ssize(lists.lengths()));
+  if (lists.given()) out.emplace_back();
   out.back() = Const(k);
   context.outputs = {Output(context.in(0).dtype, out), Output(DType::kU32, out)};
   return OkStatus();
@@ -41,10 +41,10 @@ Status InferTopKGrad(InferContext& context) {
   SymShape out = context.in(1).shape;
   DT_TRY_STATUS(ExpectShape(context, 0, out, "the positions"));
   const TopLists lists(context.node.attrs, IntAttr(context.node.attrs, "size", 0));
-  if (lists.given) {
-    if (out.size() < 2 || out[out.size() - 2] != Const(std::ssize(lists.lengths))) {
+  if (lists.given()) {
+    if (out.size() < 2 || out[out.size() - 2] != Const(std::ssize(lists.lengths()))) {
       return Invalid("top_k_grad: {} are not of {} lists", context.shape_text(1),
-                     lists.lengths.size());
+                     lists.lengths().size());
     }
     out.pop_back();
   } else if (out.empty() || lists.size() < out.back().times) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/base/pool_allocator.h"
 #include "common/layout/layout.h"
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
@@ -47,8 +48,8 @@ void TopK(KernelContext& context) {
     context.pool.ParallelFor(shape.rows, RowGrain(shape.cols * k), [&](size_t begin, size_t end) {
       for (size_t r = begin; r < end; ++r) {
         const T* x = in + r * shape.cols;
-        size_t at = r * lists.lengths.size() * k;
-        for (const int64_t length : lists.lengths) {
+        size_t at = r * lists.lengths().size() * k;
+        for (const int64_t length : lists.lengths()) {
           one_list(x, static_cast<size_t>(length), at);
           x += length, at += k;
         }
@@ -69,8 +70,8 @@ void TopKGrad(KernelContext& context) {
       std::fill_n(dx + begin * shape.cols, (end - begin) * shape.cols, T(0));
       for (size_t r = begin; r < end; ++r) {
         T* list = dx + r * shape.cols;
-        size_t i = r * lists.lengths.size() * k;
-        for (const int64_t length : lists.lengths) {
+        size_t i = r * lists.lengths().size() * k;
+        for (const int64_t length : lists.lengths()) {
           for (const size_t list_end = i + k; i < list_end; ++i) {
             if (positions[i] < length) list[positions[i]] = dy[i];
           }
@@ -109,9 +110,9 @@ void MergeTopK(KernelContext& context) {
     uint32_t* const chosen = DataOf<uint32_t>(context.out(1));
     const size_t rows = AsMatrix(context.out(0)).rows;
     context.pool.ParallelFor(rows, RowGrain(n * k), [&](size_t begin, size_t end) {
-      std::vector<T> values;
-      std::vector<uint32_t> places;
-      std::vector<uint32_t> found(k);
+      PooledVector<T> values;
+      PooledVector<uint32_t> places;
+      PooledVector<uint32_t> found(k);
       for (size_t r = begin; r < end; ++r) {
         values.clear(), places.clear();
         for (size_t j = 0; j < n; ++j) {

@@ -262,7 +262,21 @@ class ServerRole : public Server {
     }
     if (progress.step == ~Step{0}) progress.step = 0;
     for (const ExecutorSizes& each : sizes_) AddSizes(each, progress);
+    TellOfDisk(progress);
     link_->SetProgress(progress);
+  }
+
+  // Training becomes several times slower then, for a reason that nothing else shows.
+  void TellOfDisk(const HeartbeatMessage& progress) {
+    for (const TableReport& table : progress.tables) {
+      if (table.rows_on_disk == 0 || told_of_disk_) continue;
+      told_of_disk_ = true;
+      LogWarn("server.rows_to_disk",
+              {{"table", table.name},
+               {"why", fmt::format("rows fill the {} MiB of cluster.server.memory",
+                                   options_.job.cluster.server.memory_bytes >> 20)},
+               {"hint", "training is slower now; give servers more memory, or more servers"}});
+    }
   }
 
   const ServerOptions options_;
@@ -274,6 +288,7 @@ class ServerRole : public Server {
   std::unique_ptr<ControlLink> link_;
   std::optional<ServerCore> core_;
   std::vector<ExecutorSizes> sizes_;  // The last from each executor.
+  bool told_of_disk_ = false;
 };
 
 }  // namespace

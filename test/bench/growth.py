@@ -104,7 +104,7 @@ def rows(bench, options):
         bench.job(bench.samples(count, 10**power, 0), 2)
         steps = count // BATCH
         last = steps + min(steps - 5, 220)
-        run = bench.run("train", [f"train.max_steps={last + 5}"], steps + 20, last)
+        run = bench.run("train", [f"train.max_steps={last + 5}", "cluster.server.memory=16GiB"], steps + 20, last)
         table = run["result"]["tables"]["item"]
         print(f"10^{power} rows ({table['rows']:,} made, {table['bytes'] / 1e9:.2f} GB) {run['rate'] * BATCH:10,.0f} samples/s  "
               f"{run['cpu']:7.1f} CPU-s/M", flush=True)

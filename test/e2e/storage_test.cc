@@ -94,6 +94,7 @@ TEST_F(Storage, EvaluationsBesideATrainingDisturbNothing) {
   const ProgramEnd end = calm.Wait(seconds(60));
   ASSERT_EQ(end.exit_code, 0) << end.output;
   EXPECT_GT(NumberAt(folder_, "calm.json", "/tables/t/rows_on_disk"), 1000);
+  EXPECT_NE(end.output.find("server.rows_to_disk"), std::string::npos) << end.output;
   EXPECT_EQ(ChecksumOf(folder_, "train.json"), ChecksumOf(folder_, "calm.json"));
   EXPECT_EQ(ChecksumOf(folder_, "launch.json"), ChecksumOf(folder_, "calm.json"));
 }

@@ -110,8 +110,9 @@ std::vector<Allocation> AllocationsOf(const Asked& asked) {
 // Allocations that depend on time: the scheduler, keepalive messages, and the sizes that servers
 // report for monitoring.
 bool IsPeriodic(const Allocation& allocation) {
-  for (const char* const place : {"ControlLink", "dt::EventLoop", "dt::scheduler::", "ServerRole::",
-                                  "dt::server::SizesOf", "dt::server::Executor::PassTime"}) {
+  for (const char* const place : {"ControlLink", "dt::LinkCore", "dt::EventLoop",
+                                  "dt::scheduler::", "ServerRole::", "dt::server::SizesOf",
+                                  "dt::server::Executor::PassTime"}) {
     if (allocation.Within(place)) return true;
   }
   return false;

@@ -210,7 +210,7 @@ TEST(Tiles, CoverTheProductAndEndSmall) {
         const GemmShape shape{.m = m, .n = 700, .k = 1};
         std::vector<int> times(shape.m * shape.n);
         size_t largest = size.rows * size.cols;
-        const std::vector<TileArea> tiles = TilesOf(shape, size, threads);
+        const PooledVector<TileArea> tiles = TilesOf(shape, size, threads);
         for (const TileArea& tile : tiles) {
           EXPECT_EQ(tile.row % size.row_step, 0u);
           largest = std::min(largest, tile.rows * size.cols);
