@@ -25,7 +25,6 @@ namespace {
 constexpr Duration kPoll = milliseconds(200);  // A wait notices a stop within this time.
 constexpr Duration kSavingPoll = milliseconds(10);
 constexpr Duration kAnswerPoll = milliseconds(20);
-constexpr uint32_t kExecutorsMax = 64;
 constexpr Duration kRebindTimeout = seconds(5);
 constexpr Duration kTurnTimeout = seconds(2);
 constexpr Duration kRebindPause = milliseconds(50);
@@ -77,9 +76,7 @@ class ServerRole : public Server {
     executor.lease = options_.job.cluster.lease;
     executor.memory_bytes_max = options_.job.cluster.server.memory_bytes;
     executor.memory_bytes = &memory_bytes_;
-    const uint32_t executors =
-        options_.executors != 0 ? options_.executors : ExecutorsOf(options_.job.cluster.server);
-    executor.move_rate = options_.job.cluster.move_rate / std::max(1u, executors);
+    executor.move_rate = options_.job.cluster.move_rate / Executors();
     std::vector<std::string> endpoints;
     for (auto& socket : sockets) {
       endpoints.push_back(socket->endpoint());
@@ -142,12 +139,15 @@ class ServerRole : public Server {
     return options_.data_network != nullptr ? *options_.data_network : options_.network;
   }
 
+  uint32_t Executors() const {
+    if (options_.executors != 0) return options_.executors;
+    return ExecutorsOf(options_.job.cluster.server, options_.one_process);
+  }
+
   // A server that comes back must have its old addresses; others may hold them for a moment.
   Result<std::vector<std::unique_ptr<ServerSocket>>> BindSockets() {
     std::vector<std::string> endpoints;
-    const uint32_t executors = options_.executors != 0 ? std::min(options_.executors, kExecutorsMax)
-                                                       : ExecutorsOf(options_.job.cluster.server);
-    for (uint32_t i = 0; i < executors; ++i) {
+    for (uint32_t i = 0; i < Executors(); ++i) {
       endpoints.push_back(EndpointOf(options_.listen, i));
     }
     if (!keeper_.has_value() || keeper_->endpoints().empty()) return BindAll(endpoints);
@@ -293,9 +293,10 @@ class ServerRole : public Server {
 
 }  // namespace
 
-uint32_t ExecutorsOf(const ServerConfig& config) {
-  if (config.executors != 0) return std::min(config.executors, kExecutorsMax);
-  return std::clamp(std::thread::hardware_concurrency() / 2, 1u, 4u);
+uint32_t ExecutorsOf(const ServerConfig& config, bool one_process) {
+  if (config.executors != 0) return config.executors;
+  const uint32_t processors = std::thread::hardware_concurrency();
+  return std::clamp(one_process ? processors : processors / 2, 1u, 4u);
 }
 
 Result<std::unique_ptr<Server>> Server::Open(const ServerOptions& options) {

@@ -26,8 +26,10 @@ struct ServerOptions {
   bool one_process = false;
 };
 
-// The number of threads that own shards, on a machine like this one.
-uint32_t ExecutorsOf(const ServerConfig& config);
+// The number of threads that own shards, on a machine like this one. In one process the worker
+// mostly waits while they work, so that they should be on all processors; otherwise the machine may
+// have other servers, and workers.
+uint32_t ExecutorsOf(const ServerConfig& config, bool one_process = false);
 
 class Server {
  public:
