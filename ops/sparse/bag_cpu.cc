@@ -2,6 +2,7 @@
 
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
+#include "ops/sparse/row_dim.h"
 
 namespace dt {
 namespace {
@@ -53,19 +54,20 @@ struct Bags {
 void Bag(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const MatrixShape shape = AsMatrix(context.out(0));
-    const size_t dim = shape.cols;
     const Bags<T> bags(context, 4, shape.rows);
     const T* rows = DataOf<T>(context.in(0));
     const uint32_t* index = context.in(1).as<uint32_t>().data();
     T* out = DataOf<T>(context.out(0));
-    context.pool.ParallelFor(bags.samples, kSumRows, [&](size_t begin, size_t end) {
-      std::fill_n(out + begin * dim, (end - begin) * dim, T(0));
-      for (size_t b = begin; b < end; ++b) {
-        const T factor = bags.Factor(b);
-        for (size_t i = bags.begin(b); i < bags.end(b); ++i) {
-          AddScaled(factor * bags.weight(i), rows + size_t{index[i]} * dim, out + b * dim, dim);
+    WithRowDim(shape.cols, [&](auto dim) {
+      context.pool.ParallelFor(bags.samples, kSumRows, [&](size_t begin, size_t end) {
+        std::fill_n(out + begin * dim, (end - begin) * dim, T(0));
+        for (size_t b = begin; b < end; ++b) {
+          const T factor = bags.Factor(b);
+          for (size_t i = bags.begin(b); i < bags.end(b); ++i) {
+            AddScaled(factor * bags.weight(i), rows + size_t{index[i]} * dim, out + b * dim, dim);
+          }
         }
-      }
+      });
     });
   });
 }
@@ -95,23 +97,24 @@ Plan<T> MakePlan(KernelContext& context, const Bags<T>& bags, size_t positions) 
 void BagGrad(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const MatrixShape shape = AsMatrix(context.in(0));
-    const size_t dim = shape.cols;
     const Bags<T> bags(context, 3, shape.rows);
     const T* dy = DataOf<T>(context.in(0));
     const std::span<const uint32_t> ends = context.in(1).as<uint32_t>();
     const std::span<const uint32_t> order = context.in(2).as<uint32_t>();
     const Plan<T> plan = MakePlan(context, bags, order.size());
     T* out = DataOf<T>(context.out(0));
-    context.pool.ParallelFor(ends.size(), kSumRows, [&](size_t begin, size_t end) {
-      std::fill_n(out + begin * dim, (end - begin) * dim, T(0));
-      size_t use = begin == 0 ? 0 : ends[begin - 1];
-      for (size_t u = begin; u < end; ++u) {
-        for (; use < ends[u]; ++use) {
-          const size_t b = plan.sample_of[order[use]];
-          const T factor = plan.factors[b] * bags.weight(order[use]);
-          AddScaled(factor, dy + b * dim, out + u * dim, dim);
+    WithRowDim(shape.cols, [&](auto dim) {
+      context.pool.ParallelFor(ends.size(), kSumRows, [&](size_t begin, size_t end) {
+        std::fill_n(out + begin * dim, (end - begin) * dim, T(0));
+        size_t use = begin == 0 ? 0 : ends[begin - 1];
+        for (size_t u = begin; u < end; ++u) {
+          for (; use < ends[u]; ++use) {
+            const size_t b = plan.sample_of[order[use]];
+            const T factor = plan.factors[b] * bags.weight(order[use]);
+            AddScaled(factor, dy + b * dim, out + u * dim, dim);
+          }
         }
-      }
+      });
     });
   });
 }

@@ -1,15 +1,16 @@
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
+#include "ops/sparse/row_dim.h"
 
 namespace dt {
 namespace {
 
 // Rows lie scattered in a large array, so each is prefetched this many rows before its use.
 constexpr size_t kRowsAhead = 16;
-template <class T>
+template <class T, class Dim>
 class RowsAhead {
  public:
-  RowsAhead(const T* rows, size_t dim, std::span<const uint32_t> order)
+  RowsAhead(const T* rows, Dim dim, std::span<const uint32_t> order)
       : rows_(rows), dim_(dim), order_(order) {}
 
   // To be called when row order[i] is used.
@@ -25,7 +26,7 @@ class RowsAhead {
 
  private:
   const T* const rows_;
-  const size_t dim_;
+  const Dim dim_;
   const std::span<const uint32_t> order_;
 };
 
@@ -36,18 +37,19 @@ void Scale(T factor, const T* __restrict x, T* __restrict out, size_t n) {
 
 void GatherRows(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
-    const size_t dim = static_cast<size_t>(context.in(0).shape[1]);
     const T* rows = DataOf<T>(context.in(0));
     const std::span<const uint32_t> index = context.in(1).as<uint32_t>();
     const bool weighted = BoolAttr(context.node.attrs, "weighted", false);
     const T* weights = weighted ? DataOf<T>(context.in(4)) : nullptr;
     T* out = DataOf<T>(context.out(0));
-    const RowsAhead<T> ahead(rows, dim, index);
-    context.pool.ParallelFor(index.size(), RowGrain(dim), [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) {
-        ahead.Ask(i);
-        Scale(weighted ? weights[i] : T(1), rows + size_t{index[i]} * dim, out + i * dim, dim);
-      }
+    WithRowDim(static_cast<size_t>(context.in(0).shape[1]), [&](auto dim) {
+      const RowsAhead ahead(rows, dim, index);
+      context.pool.ParallelFor(index.size(), RowGrain(dim), [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) {
+          ahead.Ask(i);
+          Scale(weighted ? weights[i] : T(1), rows + size_t{index[i]} * dim, out + i * dim, dim);
+        }
+      });
     });
   });
 }
@@ -55,24 +57,25 @@ void GatherRows(KernelContext& context) {
 // The uses of row u are order[ends[u - 1] .. ends[u]).
 void GatherRowsGrad(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
-    const size_t dim = static_cast<size_t>(context.out(0).shape[1]);
     const T* dy = DataOf<T>(context.in(0));
     const std::span<const uint32_t> ends = context.in(1).as<uint32_t>();
     const std::span<const uint32_t> order = context.in(2).as<uint32_t>();
     const bool weighted = BoolAttr(context.node.attrs, "weighted", false);
     const T* weights = weighted ? DataOf<T>(context.in(3)) : nullptr;
     T* out = DataOf<T>(context.out(0));
-    const RowsAhead<T> ahead(dy, dim, order);
-    context.pool.ParallelFor(ends.size(), kSumRows, [&](size_t begin, size_t end) {
-      std::fill_n(out + begin * dim, (end - begin) * dim, T(0));
-      size_t use = begin == 0 ? 0 : ends[begin - 1];
-      for (size_t u = begin; u < end; ++u) {
-        for (; use < ends[u]; ++use) {
-          ahead.Ask(use);
-          const T weight = weighted ? weights[order[use]] : T(1);
-          AddScaled(weight, dy + size_t{order[use]} * dim, out + u * dim, dim);
+    WithRowDim(static_cast<size_t>(context.out(0).shape[1]), [&](auto dim) {
+      const RowsAhead ahead(dy, dim, order);
+      context.pool.ParallelFor(ends.size(), kSumRows, [&](size_t begin, size_t end) {
+        std::fill_n(out + begin * dim, (end - begin) * dim, T(0));
+        size_t use = begin == 0 ? 0 : ends[begin - 1];
+        for (size_t u = begin; u < end; ++u) {
+          for (; use < ends[u]; ++use) {
+            ahead.Ask(use);
+            const T weight = weighted ? weights[order[use]] : T(1);
+            AddScaled(weight, dy + size_t{order[use]} * dim, out + u * dim, dim);
+          }
         }
-      }
+      });
     });
   });
 }

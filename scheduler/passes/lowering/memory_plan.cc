@@ -38,19 +38,22 @@ double Capacity(const Plan& plan, const Value& value) {
   return elements;
 }
 
+// Values of a slot follow one another in each pass, so the last one that a pass uses ends after all
+// others; kNone: it uses none.
 struct Slot {
   Device device = Device::kCpu;
   double capacity = 0;
-  std::vector<ValueIndex> values;
+  ValueIndex last_trained = kNone, last_evaluated = kNone;
 };
 
 // The uses of values in one pass.
 struct PassUses {
   PassUses(const Graph& graph, const std::vector<Subgraph>& pass)
       : order(pass, kSlices, graph.nodes.size()), uses(UsesIn(graph, pass)) {}
+  bool Has(ValueIndex v) const { return !uses[v].empty(); }
   // All uses of `a` end before `b` is written, or one of the two is not in this pass.
   bool EndsBefore(ValueIndex a, ValueIndex b) const {
-    if (uses[a].empty() || uses[b].empty()) return true;
+    if (a == kNone || !Has(a) || !Has(b)) return true;
     return std::ranges::all_of(uses[a],
                                [&](NodeIndex n) { return order.Before(n, uses[b].front()); });
   }
@@ -99,14 +102,13 @@ class Allocator {
     Slot& slot = slots_[best];
     slot.device = plan_.graph.value(v).device;
     slot.capacity = std::max(slot.capacity, capacity);
-    slot.values.push_back(v);
+    if (train_.Has(v)) slot.last_trained = v;
+    if (evaluate_.Has(v)) slot.last_evaluated = v;
     plan_.slot[v] = static_cast<uint32_t>(best);
   }
 
   bool IsFree(const Slot& slot, ValueIndex v) const {
-    return std::ranges::all_of(slot.values, [&](ValueIndex u) {
-      return train_.EndsBefore(u, v) && evaluate_.EndsBefore(u, v);
-    });
+    return train_.EndsBefore(slot.last_trained, v) && evaluate_.EndsBefore(slot.last_evaluated, v);
   }
 
   static double Waste(const Slot& slot, double capacity) {
