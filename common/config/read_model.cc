@@ -31,20 +31,21 @@ void ReadAttrs(const MapReader& in, Attrs& attrs) {
 
 // The names that a node may use: feature columns and the nodes before it.
 struct Names {
-  std::vector<std::string> features, labels, nodes, tables;
+  std::vector<std::string> features, labels, tables;
+  std::set<std::string, std::less<>> nodes;
   std::vector<std::string> matched;  // The features that patterns stand for: those in files.
   std::map<std::string, std::vector<std::string>> reads;  // The inputs of every node in the list.
   // False if earlier problems hide names: then missing names are not reported.
   bool columns_known = false, nodes_known = false, tables_known = false;
 
   bool Has(const std::string& name) const {
-    return Contains(features, name) || Contains(nodes, name);
+    return Contains(features, name) || nodes.contains(name);
   }
   // Whether `name` is "<node>.<part>" of a known node. Only the planner knows which parts a node
   // has.
   bool HasNodeOf(std::string_view name) const {
     const size_t dot = name.rfind('.');
-    return dot != std::string_view::npos && Contains(nodes, name.substr(0, dot));
+    return dot != std::string_view::npos && nodes.contains(name.substr(0, dot));
   }
   // The node that `name` refers to: "head.0" is part 0 of node "head". Names of nodes may contain
   // dots, too.
@@ -164,18 +165,19 @@ void ReadNode(const MapReader& in, Names& names, ModelConfig& model) {
   CheckTable(in, node, names);
   if (names.Has(node.name) || Names::Contains(names.labels, node.name)) {
     in.Report("name", fmt::format("\"{}\" is already the name of a {}", node.name,
-                                  Names::Contains(names.nodes, node.name) ? "node" : "column"));
+                                  names.nodes.contains(node.name) ? "node" : "column"));
   }
-  if (!node.name.empty()) names.nodes.push_back(node.name);
+  if (!node.name.empty()) names.nodes.insert(node.name);
   model.nodes.push_back(std::move(node));
 }
 
 void CheckLossNode(const MapReader& in, std::string_view key, const Names& names) {
   if (!in.Has(key) || !names.nodes_known) return;
   const std::string& name = in.Find(key)->text;
-  if (Names::Contains(names.nodes, name) || names.HasNodeOf(name)) return;
+  if (names.nodes.contains(name) || names.HasNodeOf(name)) return;
   in.Report(key,
-            fmt::format("\"{}\" is no node of the graph{}", name, DidYouMean(name, names.nodes)));
+            fmt::format("\"{}\" is no node of the graph{}", name,
+                        DidYouMean(name, std::vector(names.nodes.begin(), names.nodes.end()))));
 }
 
 // Reads the keys that only some types of losses have.
