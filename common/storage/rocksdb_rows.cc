@@ -200,15 +200,19 @@ Status RowsDb::Ingest(std::unique_ptr<File> file) {
   rocksdb::IngestExternalFileOptions options;
   options.move_files = true;
   options.write_global_seqno = false;
+  const auto check = [&](const rocksdb::Status& status) {
+    return FromRocks(status, "adding rows to", impl_->folder, impl.bytes_expected);
+  };
+  std::vector<size_t> missing;
   for (const File::Impl::Piece& piece : impl.pieces) {
-    rocksdb::Status added;
-    if (impl_->parts->Find(piece.part) == nullptr) {
-      added = impl_->parts->Make(impl_->rocks, piece.part, *impl_->db);
-    }
-    if (added.ok()) {
-      added = impl_->db->IngestExternalFile(impl_->parts->Find(piece.part), {piece.path}, options);
-    }
-    DT_TRY_STATUS(FromRocks(added, "adding rows to", impl_->folder, impl.bytes_expected));
+    if (impl_->parts->Find(piece.part) == nullptr) missing.push_back(piece.part);
+  }
+  if (!missing.empty()) {
+    DT_TRY_STATUS(check(impl_->parts->Make(impl_->rocks, missing, *impl_->db)));
+  }
+  for (const File::Impl::Piece& piece : impl.pieces) {
+    DT_TRY_STATUS(check(
+        impl_->db->IngestExternalFile(impl_->parts->Find(piece.part), {piece.path}, options)));
   }
   // After an error RocksDB keeps every file that its list of files names. Adding a file has written
   // a new list, so deletions can be enabled again.

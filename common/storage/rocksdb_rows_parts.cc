@@ -56,10 +56,13 @@ rocksdb::Status RowsParts::Open(const rocksdb::Options& options, const std::stri
   return status;
 }
 
-rocksdb::Status RowsParts::Make(const rocksdb::Options& options, size_t part, rocksdb::DB& db) {
-  rocksdb::ColumnFamilyHandle* made = nullptr;
-  rocksdb::Status status = db.CreateColumnFamily(options, NameOf(part), &made);
-  if (made != nullptr) parts_[part] = made;
+rocksdb::Status RowsParts::Make(const rocksdb::Options& options, std::span<const size_t> parts,
+                                rocksdb::DB& db) {
+  std::vector<std::string> names;
+  for (const size_t part : parts) names.push_back(NameOf(part));
+  std::vector<rocksdb::ColumnFamilyHandle*> made;
+  rocksdb::Status status = db.CreateColumnFamilies(options, names, &made);
+  for (size_t i = 0; i < made.size(); ++i) parts_[parts[i]] = made[i];
   return status;
 }
 

@@ -294,7 +294,7 @@ bool DataFrontend::ServeOne(ParkedById::iterator parked, std::vector<PeerMessage
 }
 
 void DataFrontend::ServeParked(std::vector<PeerMessage>& answers) {
-  if (shards_ == nullptr || parked_.empty() || shards_->progress() == served_at_) return;
+  if (!may_answer()) return;
   shards_->Resume();
   served_at_ = shards_->progress();
   while (!wait_for_step_.empty()) {
@@ -323,6 +323,10 @@ void DataFrontend::OnTick(TimePoint now, std::vector<PeerMessage>& answers) {
     answers.push_back(Answer(at->second.asker(), late));
     at = Unpark(at);
   }
+}
+
+bool DataFrontend::may_answer() const {
+  return shards_ != nullptr && !parked_.empty() && shards_->progress() != served_at_;
 }
 
 TimePoint DataFrontend::NextDeadline() const {

@@ -132,6 +132,9 @@ void ExecutorCore::CommitLog(TimePoint now) {
 }
 
 Duration ExecutorCore::UntilNextTurn(TimePoint now) const {
+  // What the disk or an order has brought is passed on at the end of the turn.
+  const bool has_results = answer_.has_value() || saved_.has_value() || !outgoing_.empty();
+  if (has_results || frontend_.may_answer()) return Duration::zero();
   if (state_.tier() != nullptr && state_.tier()->busy()) return Duration::zero();
   if (state_.shards() != nullptr && state_.shards()->HasRowsToRemove()) return Duration::zero();
   if (state_.links().has_more()) return Duration::zero();

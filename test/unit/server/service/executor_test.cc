@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/pause.h"
 #include "common/net/memory_network.h"
 #include "test/support/push_maker.h"
 #include "test/support/scratch_folder.h"
@@ -90,9 +91,9 @@ class ExecutorTest : public ::testing::Test {
     EXPECT_TRUE(answer.has_value());
     return answer.has_value() ? *std::move(answer) : ExecutorAnswer{Internal("silent")};
   }
-  std::unique_ptr<ExecutorCommand> Begin(uint32_t slices) const {
+  std::unique_ptr<ExecutorCommand> Begin(uint32_t slices, uint64_t row_memory = 1 << 30) const {
     return BeginCommand(test::SetOf(kTables, slices, kShards, test::AllShards(kShards)),
-                        {temp_ / "rows", 1 << 30});
+                        {temp_ / "rows", row_memory});
   }
 
   const std::unique_ptr<Network> network_ = MakeMemoryNetwork();
@@ -152,6 +153,36 @@ TEST_F(ExecutorTest, SaveThatWaitsForAStepInVainSaysWhatIsMissing) {
   EXPECT_EQ(answer.status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_NE(dt::ToText(answer.status).find("waits for every slice of step 0"), std::string::npos)
       << answer.status;
+}
+
+// If it went on waiting for messages before it passes on a result, each would take a tenth of a
+// second.
+TEST_F(ExecutorTest, PassesOnResultsAtOnce) {
+  constexpr int kTimes = 50;
+  constexpr Key kKeys = 20'000;
+  auto executor = Make();
+  ASSERT_TRUE(Do(*executor, Begin(1, 64 << 10)).status.ok());
+  TimePoint begin = SystemClock().Now();
+  for (int i = 0; i < kTimes; ++i) ASSERT_TRUE(Do(*executor, ReportCommand()).status.ok());
+  EXPECT_LT(SystemClock().Now() - begin, seconds(1)) << "answers to orders";
+
+  Client client(*network_, executor->endpoint());
+  RowMap rows;
+  for (Key key = 0; key < kKeys; ++key) rows[{0, key}] = {1, 1};
+  ASSERT_TRUE(client.Push(0, 0, 1, rows).status.ok());
+  ASSERT_TRUE(client.Pull(1, {}).status.ok());
+  ASSERT_TRUE(PollUntil(SystemClock().Now() + kTimeout, milliseconds(1), [&] {
+    return Do(*executor, ReportCommand()).tables[0].rows_on_disk > kKeys / 2;
+  }));
+  begin = SystemClock().Now();
+  for (Key first = 0; first < Key{kTimes}; ++first) {
+    RowMap some;
+    for (Key key = first; key < kKeys; key += kKeys / 100) some[{0, key}] = {0, 0};
+    const DataReply pulled = client.Pull(1, some);
+    ASSERT_TRUE(pulled.status.ok()) << pulled.status;
+    for (const float v : pulled.values.as<float>()) ASSERT_EQ(v, -1);
+  }
+  EXPECT_LT(SystemClock().Now() - begin, seconds(1)) << "rows from the disk";
 }
 
 TEST_F(ExecutorTest, TooLargeTablesEndItWithAdvice) {
