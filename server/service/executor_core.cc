@@ -63,10 +63,12 @@ void ExecutorCore::PassTime(TimePoint now) {
 
 void ExecutorCore::WorkOnDisk() {
   DiskTier* const tier = state_.tier();
+  disk_brought_ = false;
   if (tier == nullptr) return;
   const uint64_t before = tier->progress();
   tier->Work();
-  if (tier->progress() != before) {
+  disk_brought_ = tier->progress() != before;
+  if (disk_brought_) {
     state_.shards()->Resume();
     const Status followed = state_.links().Resume(*state_.shards());
     if (!followed.ok()) Fail(followed);
@@ -133,8 +135,8 @@ void ExecutorCore::CommitLog(TimePoint now) {
 
 Duration ExecutorCore::UntilNextTurn(TimePoint now) const {
   // What the disk or an order has brought is passed on at the end of the turn.
-  const bool has_results = answer_.has_value() || saved_.has_value() || !outgoing_.empty();
-  if (has_results || frontend_.may_answer()) return Duration::zero();
+  if (disk_brought_ || answer_.has_value() || saved_.has_value()) return Duration::zero();
+  if (!outgoing_.empty() || frontend_.may_answer()) return Duration::zero();
   if (state_.tier() != nullptr && state_.tier()->busy()) return Duration::zero();
   if (state_.shards() != nullptr && state_.shards()->HasRowsToRemove()) return Duration::zero();
   if (state_.links().has_more()) return Duration::zero();

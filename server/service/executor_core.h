@@ -101,6 +101,7 @@ class ExecutorCore {
   DataFrontend frontend_;
   std::vector<PeerMessage> outgoing_;
   std::vector<ChainLinks::Letter> letters_;
+  bool disk_brought_ = false;  // In this turn, what requests or other servers wait for.
   std::optional<ExecutorAnswer> answer_;
   std::optional<SavedRows> saved_;
   std::optional<ExecutorSizes> sizes_;

@@ -7,7 +7,7 @@
 namespace dt::server {
 namespace {
 
-constexpr Duration kStopCheckInterval = milliseconds(200);  // A stop is noticed within this time.
+constexpr Duration kWait = seconds(5);  // Work ends a wait, and so does the end of the queue.
 constexpr Duration kRetry = milliseconds(500);
 
 }  // namespace
@@ -82,7 +82,7 @@ void DiskThreads::Finish(Done done) {
 
 void DiskThreads::RunWriter(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    std::optional<WriteTask> task = writes_.Pop(kStopCheckInterval);
+    std::optional<WriteTask> task = writes_.Pop(kWait);
     if (!task.has_value()) continue;
     if (auto* const checkpoint = std::get_if<std::unique_ptr<CheckpointTask>>(&*task)) {
       (*checkpoint)->status = files_.MakeCheckpoint(**checkpoint);
@@ -113,7 +113,7 @@ bool DiskThreads::DoAtLast(const std::function<Status()>& attempt, const std::st
 
 void DiskThreads::RunReader(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    std::optional<std::unique_ptr<RowFetch>> fetch = fetches_.Pop(kStopCheckInterval);
+    std::optional<std::unique_ptr<RowFetch>> fetch = fetches_.Pop(kWait);
     if (!fetch.has_value()) continue;
     files_.Read(**fetch);
     Finish({.fetched = *std::move(fetch)});
