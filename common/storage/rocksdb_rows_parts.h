@@ -31,8 +31,8 @@ class RowsParts {
   // closed before `*this` is destroyed, and the parts before it: Close.
   rocksdb::Status Open(const rocksdb::Options& options, const std::string& folder, bool read_only,
                        size_t existing, rocksdb::DB** db);
-  // Makes parts that are not there yet. One thread. One call for many, because RocksDB writes a file
-  // with all of its options at the end of each.
+  // Makes parts that are not there yet. One thread. One call for many, because at the end of each
+  // call RocksDB writes a file with all of its options.
   rocksdb::Status Make(const rocksdb::Options& options, std::span<const size_t> parts,
                        rocksdb::DB& db);
   void Close(rocksdb::DB& db);
