@@ -45,9 +45,9 @@ class DataFrontend {
   void TakeEarly(TimePoint now);
   // Answers parked pulls that can be answered now or are past their deadline.
   void OnTick(TimePoint now, std::vector<PeerMessage>& answers);
-  // When OnTick must be called again.
   // Whether OnTick may have something to answer at once.
   bool may_answer() const;
+  // When OnTick must be called again.
   TimePoint NextDeadline() const;
 
   // Why the shards cannot go on: they could not follow a record. OK while they can.

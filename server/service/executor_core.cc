@@ -134,7 +134,7 @@ void ExecutorCore::CommitLog(TimePoint now) {
 }
 
 Duration ExecutorCore::UntilNextTurn(TimePoint now) const {
-  // What the disk or an order has brought is passed on at the end of the turn.
+  // The end of the turn passes on results of the disk and of orders, so it must not be waited for.
   if (disk_brought_ || answer_.has_value() || saved_.has_value()) return Duration::zero();
   if (!outgoing_.empty() || frontend_.may_answer()) return Duration::zero();
   if (state_.tier() != nullptr && state_.tier()->busy()) return Duration::zero();
