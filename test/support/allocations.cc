@@ -29,6 +29,7 @@ constexpr int kFrames = 40;
 
 struct Record {
   size_t bytes;
+  uint32_t section;
   int depth;
   std::array<void*, kFrames> frames;
 };
@@ -36,6 +37,7 @@ struct Record {
 std::array<Record, kKept> records;
 std::atomic<size_t> next_record{0};
 std::atomic<bool> recording{false};
+std::atomic<uint32_t> section_now{0};
 // Guards against recursion: backtrace may allocate at its first call.
 thread_local bool inside = false;
 
@@ -45,6 +47,7 @@ void Note(size_t bytes) {
   const size_t at = next_record.fetch_add(1);
   if (at < kKept) {
     records[at].bytes = bytes;
+    records[at].section = section_now.load(std::memory_order_relaxed);
     records[at].depth = backtrace(records[at].frames.data(), kFrames);
   }
   inside = false;
@@ -202,8 +205,11 @@ void BeginAllocations() {
   std::array<void*, 2> frames;
   backtrace(frames.data(), 2);  // The first call loads the libraries that backtrace needs.
   next_record = 0;
+  section_now = 0;
   recording = true;
 }
+
+void BeginSection(uint32_t section) { section_now = section; }
 
 void EndAllocations() { recording = false; }
 
@@ -213,7 +219,8 @@ std::vector<Allocation> TakeAllocations() {
   std::vector<Allocation> allocations;
   const size_t kept = std::min(next_record.load(), kKept);
   for (size_t i = 0; i < kept; ++i) {
-    allocations.push_back({records[i].bytes, StackOf(records[i], functions, modules)});
+    const Record& record = records[i];
+    allocations.push_back({record.bytes, record.section, StackOf(record, functions, modules)});
   }
   return allocations;
 }

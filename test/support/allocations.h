@@ -1,4 +1,4 @@
-// Records every allocation of this program between two points in time, with its call stack. The
+// Records every allocation of this program from some point in time on, with its call stack. The
 // program's malloc and its relatives are replaced (allocations.cc), so operator new and libraries
 // are recorded too. It does not work with sanitizers, which replace malloc themselves.
 #pragma once
@@ -11,6 +11,7 @@ namespace dt::test {
 
 struct Allocation {
   uint64_t bytes = 0;
+  uint32_t section = 0;  // Current when it was made; see BeginSection.
   // Functions of this program, innermost first, and names of libraries between them ("libzmq"). The
   // C and C++ standard libraries count as part of their caller.
   std::vector<std::string> stack;
@@ -23,8 +24,10 @@ struct Allocation {
   bool Within(std::string_view function) const;
 };
 
-// Both may be called on any thread. Between the calls an allocation takes microseconds.
+// All may be called on any thread. While allocations are recorded, each takes microseconds.
 void BeginAllocations();
+// Allocations from now on belong to this section; those before belong to section 0.
+void BeginSection(uint32_t section);
 void EndAllocations();
 // Returns the recorded allocations. Those beyond a fixed number are only counted
 // (AllocationsNotKept).
