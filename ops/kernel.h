@@ -35,7 +35,8 @@ struct KernelContext {
   std::span<const TensorView> outputs;
   const RunInfo& run;
   TaskPool& pool;
-  // Kept between runs of the node, so that it is allocated only once.
+  // Memory for the kernel's own use while it runs; the kernel makes it larger if need be. Kept for
+  // the next node, so that it is allocated only once.
   std::vector<std::byte>& scratch;
 
   const TensorView& in(size_t i) const { return inputs[i]; }

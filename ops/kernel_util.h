@@ -39,7 +39,7 @@ struct Either {
   }
 };
 
-// `count` elements of the node's scratch memory; invalidates earlier spans of it.
+// `count` elements of the scratch memory; invalidates earlier spans of it.
 template <class T>
 std::span<T> Scratch(KernelContext& context, size_t count) {
   if (context.scratch.size() < count * sizeof(T)) context.scratch.resize(count * sizeof(T));
@@ -119,17 +119,18 @@ void AddTo(const T* __restrict x, T* __restrict out, size_t n) {
   for (size_t i = 0; i < n; ++i) out[i] += x[i];
 }
 
-// Copies input 0 to output 0, whatever their shapes.
+// Copies input 0 to output 0, whatever their shapes, if they are not in the same memory.
 inline void CopyBytes(KernelContext& context) {
   const auto* from = static_cast<const std::byte*>(context.in(0).data);
   auto* to = static_cast<std::byte*>(context.out(0).data);
+  if (from == to) return;
   context.pool.ParallelFor(context.out(0).bytes(), 4 * kGrain, [&](size_t begin, size_t end) {
     std::memcpy(to + begin, from + begin, end - begin);
   });
 }
 
 // Sums over rows: body(begin, end, partial) adds rows [begin, end) to the `cols` values of
-// `partial`, which are zero before. Uses all of the node's scratch memory; the result is in it.
+// `partial`, which are zero before. Uses all of the scratch memory; the result is in it.
 template <class T, class Body>
 std::span<const T> SumOverRows(KernelContext& context, size_t rows, size_t cols, Body&& body) {
   const std::span<T> all = Scratch<T>(context, (RowSums<T>::Pieces(rows) + 1) * cols);

@@ -40,7 +40,8 @@ enum class OpKind : uint8_t {
 
 struct OpTraits {
   OpKind kind = OpKind::kCompute;
-  InputSet writes = {};  // The inputs that a node changes in place.
+  InputSet writes = {};     // The inputs that a node changes in place.
+  bool same_bytes = false;  // The only output is input 0 in another shape.
 
   bool has_kernel() const { return kind == OpKind::kCompute || kind == OpKind::kUpdate; }
 };

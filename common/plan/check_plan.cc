@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/graph/graph_index.h"
+#include "common/plan/check_memory.h"
 #include "common/plan/pass_order.h"
 
 namespace dt {
@@ -29,7 +30,8 @@ class PlanChecker {
     for (const Phases& phases : {kSlices, kSlicesAndJoins, kSteps}) {
       DT_TRY_STATUS(Order(plan_.train, phases));
     }
-    return Order(plan_.evaluate, kSlices);
+    DT_TRY_STATUS(Order(plan_.evaluate, kSlices));
+    return CheckMemory(plan_, index_);
   }
 
  private:
@@ -47,20 +49,6 @@ class PlanChecker {
       const bool is_node = graph_.values[v].kind == ValueKind::kNode;
       if (is_node ? plan_.slot[v] >= plan_.slot_count : plan_.slot[v] != kNone) {
         return Bad("value \"{}\" has slot {}", graph_.values[v].name, plan_.slot[v]);
-      }
-    }
-    return KeptAlone();
-  }
-
-  Status KeptAlone() const {
-    const std::vector<bool> kept = KeptValues(graph_);
-    std::vector<uint32_t> values(plan_.slot_count, 0);
-    for (const uint32_t slot : plan_.slot) {
-      if (slot != kNone) ++values[slot];
-    }
-    for (size_t v = 0; v < kept.size(); ++v) {
-      if (kept[v] && plan_.slot[v] != kNone && values[plan_.slot[v]] > 1) {
-        return Bad("\"{}\" is read after the pass and shares its slot", graph_.values[v].name);
       }
     }
     return OkStatus();
@@ -235,10 +223,7 @@ class PlanChecker {
     return true;
   }
 
-  // Executes the pass with slots instead of memory: each input must still be in its slot when it is
-  // read.
   Status Pass(const std::vector<Subgraph>& pass, bool training) const {
-    std::vector<ValueIndex> holds(plan_.slot_count, kNone);
     std::vector<bool> ran(graph_.nodes.size(), false);
     bool steps = false;
     for (const Subgraph& subgraph : pass) {
@@ -250,64 +235,13 @@ class PlanChecker {
       for (const NodeIndex n : subgraph.nodes) {
         if (ran[n]) return Bad("node \"{}\" runs twice", graph_.nodes[n].name);
         ran[n] = true;
-        DT_TRY_STATUS(OneRun(n, holds));
-      }
-    }
-    return AtEnd(training, ran, holds);
-  }
-
-  Status OneRun(NodeIndex n, std::vector<ValueIndex>& holds) const {
-    const Node& node = graph_.nodes[n];
-    for (const ValueIndex v : node.inputs) {
-      const uint32_t slot = plan_.slot[v];
-      if (slot != kNone && holds[slot] != v) {
-        return Bad("node \"{}\" reads \"{}\", which is not there", node.name,
-                   graph_.values[v].name);
-      }
-    }
-    for (const ValueIndex v : node.outputs) {
-      for (const ValueIndex read : node.inputs) {
-        if (plan_.slot[read] == plan_.slot[v]) {
-          return Bad("node \"{}\" would overwrite its input \"{}\"", node.name,
-                     graph_.values[read].name);
-        }
-      }
-      holds[plan_.slot[v]] = v;
-    }
-    return OutputsApart(node);
-  }
-
-  Status OutputsApart(const Node& node) const {
-    for (size_t a = 0; a < node.outputs.size(); ++a) {
-      for (size_t b = a + 1; b < node.outputs.size(); ++b) {
-        if (plan_.slot[node.outputs[a]] == plan_.slot[node.outputs[b]]) {
-          return Bad("two outputs of node \"{}\" share a slot", node.name);
-        }
-      }
-    }
-    return OkStatus();
-  }
-
-  // Outputs may be made for evaluations only.
-  Status AtEnd(bool training, const std::vector<bool>& ran,
-               const std::vector<ValueIndex>& holds) const {
-    std::vector<bool> kept = KeptValues(graph_);
-    if (!training) kept.assign(graph_.values.size(), false);
-    for (const LossSpec& loss : graph_.losses) {
-      const NodeIndex producer = graph_.value(loss.output).producer;
-      kept[loss.output] = !training || (producer != kNone && ran[producer]);
-    }
-    for (size_t v = 0; v < kept.size(); ++v) {
-      if (!kept[v] || plan_.slot[v] == kNone) continue;
-      if (holds[plan_.slot[v]] != v) {
-        return Bad("\"{}\" is needed after the pass and is not there", graph_.values[v].name);
       }
     }
     return OkStatus();
   }
 
   // Streams run in parallel, at any relative speed. When a node begins, the producers of its inputs
-  // must have ended, and so must all users of the memory that it writes.
+  // must have ended.
   Status Order(const std::vector<Subgraph>& pass, const Phases& phases) const {
     const PassOrder order(pass, phases, graph_.nodes.size());
     std::vector<std::vector<NodeIndex>> uses(graph_.values.size());  // The producer is first.
@@ -327,19 +261,14 @@ class PlanChecker {
       if (!phases.Has(subgraph.phase)) continue;
       for (const NodeIndex n : subgraph.nodes) DT_TRY_STATUS(WritesAlone(n, uses, order));
     }
-    std::vector<std::vector<ValueIndex>> of_slot(plan_.slot_count);
     for (ValueIndex v = 0; v < uses.size(); ++v) {
       const NodeIndex producer = graph_.values[v].producer;
       if (uses[v].empty() || producer == kNone || !order.Runs(producer)) continue;
-      of_slot[plan_.slot[v]].push_back(v);
       for (size_t i = 1; i < uses[v].size(); ++i) {
         if (order.Before(producer, uses[v][i])) continue;
         return Bad("node \"{}\" may run before \"{}\"", graph_.nodes[uses[v][i]].name,
                    graph_.nodes[producer].name);
       }
-    }
-    for (const std::vector<ValueIndex>& values : of_slot) {
-      DT_TRY_STATUS(TakeTurns(values, uses, order));
     }
     return OkStatus();
   }
@@ -355,26 +284,6 @@ class PlanChecker {
         if (other == n || order.Before(n, other) || order.Before(other, n)) continue;
         return Bad("nodes \"{}\" and \"{}\" may use \"{}\" at the same time", node.name,
                    graph_.nodes[other].name, graph_.value(node.inputs[i]).name);
-      }
-    }
-    return OkStatus();
-  }
-
-  Status TakeTurns(const std::vector<ValueIndex>& values,
-                   const std::vector<std::vector<NodeIndex>>& uses, const PassOrder& order) const {
-    const auto ends_before = [&](ValueIndex a, ValueIndex b) {
-      return std::ranges::all_of(uses[a], [&](NodeIndex n) { return order.Before(n, uses[b][0]); });
-    };
-    for (size_t i = 0; i < values.size(); ++i) {
-      for (size_t k = i + 1; k < values.size(); ++k) {
-        const ValueIndex a = values[i], b = values[k];
-        if (graph_.values[a].device != graph_.values[b].device) {
-          return Bad("\"{}\" and \"{}\" share a slot on two devices", graph_.values[a].name,
-                     graph_.values[b].name);
-        }
-        if (ends_before(a, b) || ends_before(b, a)) continue;
-        return Bad("\"{}\" and \"{}\" share a slot at the same time", graph_.values[a].name,
-                   graph_.values[b].name);
       }
     }
     return OkStatus();

@@ -56,8 +56,9 @@ struct Plan {
   std::vector<Subgraph> train;
   std::vector<Subgraph> evaluate;  // Forward only; computes LossSpec::output.
   // Memory plan: the slot of each value, kNone for values from outside. Values of kind kNode with
-  // the same slot share memory: all uses of one have ended before another is written. The values of
-  // a slot are on one device. Evaluation uses the same slots.
+  // the same slot share memory: all uses of one have ended before another is written, or both are
+  // the same bytes (MemoryOwners). The values of a slot are on one device. Evaluation uses the same
+  // slots.
   std::vector<uint32_t> slot;
   uint32_t slot_count = 0;
   DT_FIELDS(graph, columns, batch_size, slices, seed, devices, position, sharers, train, evaluate,

@@ -50,7 +50,7 @@ void ExpertMatmulGrad(KernelContext& context) {
   });
 }
 
-// One expert after another, because each has many rows and all use the node's scratch memory.
+// One expert after another, because each has many rows and all use the same scratch memory.
 void ExpertSum(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const size_t cols = AsMatrix(context.in(0)).cols;

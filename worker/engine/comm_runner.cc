@@ -208,9 +208,9 @@ class CommRunner : public NodeRunner {
       receive_.push_back(static_cast<size_t>(rows) * sizeof(float));
       all += receive_.back();
     }
-    prepared.scratch.resize(std::max(prepared.scratch.size(), receive_[group.own] + all));
-    const std::span<std::byte> own = std::span(prepared.scratch).first(receive_[group.own]);
-    const std::span<std::byte> packed = std::span(prepared.scratch).subspan(own.size(), all);
+    scratch_.resize(std::max(scratch_.size(), receive_[group.own] + all));
+    const std::span<std::byte> own = std::span(scratch_).first(receive_[group.own]);
+    const std::span<std::byte> packed = std::span(scratch_).subspan(own.size(), all);
     std::byte* to = own.data();
     for (const TensorView& in : prepared.inputs) to = std::ranges::copy(BytesOf(in), to).out;
     DT_TRY_STATUS(team_.communicator->AllGather(call, own, receive_, packed));
@@ -244,7 +244,7 @@ class CommRunner : public NodeRunner {
     const auto find = [&](ValueIndex v, const TensorView& view, size_t d) {
       FindParts(group, graph.value(v).shape[d], view.shape[d]);
     };
-    Work work{node, group, in, out, prepared.scratch, team_.communicator.get()};
+    Work work{node, group, in, out, team_.communicator.get()};
     if (group.on_card) {
       work.communicator = cards_.get();
       work.copy = [this](const CudaRows& copy) { return cards_->CopyRows(copy); };
@@ -278,7 +278,6 @@ class CommRunner : public NodeRunner {
     const GroupNode& group;
     const TensorView& in;
     const TensorView& out;
-    std::vector<std::byte>& scratch;
     Communicator* communicator;
     CopyRows copy = CopyRowsOnHost;
   };
@@ -300,13 +299,13 @@ class CommRunner : public NodeRunner {
     sizes.clear();
     for (const Range& range : ranges) sizes.push_back(rows.BytesOf(range));
   }
-  Result<std::span<std::byte>> Scratch(const Work& work, size_t bytes) const {
+  Result<std::span<std::byte>> Scratch(const Work& work, size_t bytes) {
     if (work.group.on_card) {
       DT_TRY(std::byte* const memory, cards_->Scratch(bytes));
       return std::span(memory, bytes);
     }
-    if (work.scratch.size() < bytes) work.scratch.resize(bytes + bytes / 8);
-    return std::span(work.scratch).first(bytes);
+    if (scratch_.size() < bytes) scratch_.resize(bytes + bytes / 8);
+    return std::span(scratch_).first(bytes);
   }
 
   Status AllGather(const CollectiveCall& call, const Work& work, size_t dim) {
@@ -358,6 +357,7 @@ class CommRunner : public NodeRunner {
   uint64_t evaluations_ = 0;
   std::vector<Range> ranges_, divided_;
   std::vector<size_t> send_, receive_;
+  std::vector<std::byte> scratch_;
 };
 
 }  // namespace

@@ -51,12 +51,14 @@ class OneByOne : public NodeRunner {
                           .outputs = prepared.outputs,
                           .run = run,
                           .pool = context_.pool,
-                          .scratch = prepared.scratch};
+                          .scratch = scratch_};
     prepared.kernel(context);
   }
 
  private:
   const RunnerContext& context_;
+  // All nodes share it, because they run one after the other, so that it stays in the caches.
+  std::vector<std::byte> scratch_;
 };
 
 class CpuRunner : public OneByOne {

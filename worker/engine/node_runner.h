@@ -24,7 +24,6 @@ struct PreparedNode {
   Kernel kernel = nullptr;
   WorkKind* work = &kUnnamedWork;
   std::vector<TensorView> inputs, outputs;
-  std::vector<std::byte> scratch;
   SamplePart sample_part;     // The part of the samples that the node reads; empty: all.
   uint64_t first_sample = 0;  // Position of its first sample in the slice.
   double flops = 0;           // For nodes on the accelerator, with this many samples.

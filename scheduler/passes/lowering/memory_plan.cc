@@ -1,26 +1,29 @@
 // The memory plan. Two values share a slot if all nodes that touch the first have ended before the
-// second is written, however fast the streams run.
+// second is written, however fast the streams run, or if they are the same bytes (MemoryOwners).
 #include <algorithm>
 
+#include "common/plan/check_memory.h"
 #include "common/plan/pass_order.h"
+#include "ops/op_spec.h"
 #include "scheduler/passes/lowering/lowering.h"
 
 namespace dt::scheduler {
 namespace {
 
-// Indexed by value: the nodes of a pass that touch it, its producer first.
+// Indexed by owner of memory: the nodes of a pass that touch the memory, the owner's producer first.
 using Uses = std::vector<std::vector<NodeIndex>>;
-Uses UsesIn(const Graph& graph, const std::vector<Subgraph>& pass) {
+Uses UsesIn(const Graph& graph, const std::vector<Subgraph>& pass,
+            const std::vector<ValueIndex>& owner) {
   Uses uses(graph.values.size());
   for (const Subgraph& subgraph : pass) {
     for (const NodeIndex n : subgraph.nodes) {
-      for (const ValueIndex v : graph.nodes[n].outputs) uses[v].push_back(n);
+      for (const ValueIndex v : graph.nodes[n].outputs) uses[owner[v]].push_back(n);
     }
   }
   for (const Subgraph& subgraph : pass) {
     for (const NodeIndex n : subgraph.nodes) {
       for (const ValueIndex v : graph.nodes[n].inputs) {
-        if (!uses[v].empty()) uses[v].push_back(n);
+        if (!uses[owner[v]].empty()) uses[owner[v]].push_back(n);
       }
     }
   }
@@ -38,18 +41,19 @@ double Capacity(const Plan& plan, const Value& value) {
   return elements;
 }
 
-// Values of a slot follow one another in each pass, so the last one that a pass uses ends after all
-// others; kNone: it uses none.
+// Owners of a slot's memory follow one another in each pass, so the last one that a pass uses ends
+// after all others; kNone: it uses none.
 struct Slot {
   Device device = Device::kCpu;
   double capacity = 0;
   ValueIndex last_trained = kNone, last_evaluated = kNone;
 };
 
-// The uses of values in one pass.
+// The uses of memory in one pass.
 struct PassUses {
-  PassUses(const Graph& graph, const std::vector<Subgraph>& pass)
-      : order(pass, kSlices, graph.nodes.size()), uses(UsesIn(graph, pass)) {}
+  PassUses(const Graph& graph, const std::vector<Subgraph>& pass,
+           const std::vector<ValueIndex>& owner)
+      : order(pass, kSlices, graph.nodes.size()), uses(UsesIn(graph, pass, owner)) {}
   bool Has(ValueIndex v) const { return !uses[v].empty(); }
   // All uses of `a` end before `b` is written, or one of the two is not in this pass.
   bool EndsBefore(ValueIndex a, ValueIndex b) const {
@@ -65,8 +69,9 @@ class Allocator {
  public:
   explicit Allocator(Plan& plan)
       : plan_(plan),
-        train_(plan.graph, plan.train),
-        evaluate_(plan.graph, plan.evaluate),
+        owner_(MemoryOwners(GraphIndex(plan.graph, TraitsOf))),
+        train_(plan.graph, plan.train, owner_),
+        evaluate_(plan.graph, plan.evaluate, owner_),
         kept_(KeptValues(plan.graph)) {}
 
   void Run() {
@@ -74,10 +79,13 @@ class Allocator {
     for (const auto* pass : {&plan_.train, &plan_.evaluate}) {
       for (const Subgraph& subgraph : *pass) {
         for (const NodeIndex n : subgraph.nodes) {
-          for (const ValueIndex v : plan_.graph.nodes[n].outputs) Assign(v, subgraph.phase);
+          for (const ValueIndex v : plan_.graph.nodes[n].outputs) {
+            if (owner_[v] == v) Assign(v, subgraph.phase);
+          }
         }
       }
     }
+    for (ValueIndex v = 0; v < owner_.size(); ++v) plan_.slot[v] = plan_.slot[owner_[v]];
     plan_.slot_count = static_cast<uint32_t>(slots_.size());
   }
 
@@ -116,6 +124,7 @@ class Allocator {
   }
 
   Plan& plan_;
+  const std::vector<ValueIndex> owner_;  // By value.
   const PassUses train_, evaluate_;
   const std::vector<bool> kept_;
   std::vector<Slot> slots_;

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "common/config/load_job.h"
+#include "common/plan/check_memory.h"
 #include "common/plan/check_plan.h"
 #include "ops/op_spec.h"
 #include "scheduler/plan/pass_list.h"
@@ -148,6 +149,27 @@ TEST(PlanTest, SlotsAreSharedAndKeptValuesAreNot) {
   size_t values = 0;
   for (const uint32_t slot : plan->slot) values += slot == kNone ? 0 : 1;
   EXPECT_LT(plan->slot_count, values);
+}
+
+// A value that only has another shape takes no memory and no copy.
+TEST(PlanTest, AnotherShapeIsTheSameMemory) {
+  const Plan good = *PlanOf(TinyJob(TinyDeepFm()));
+  const std::vector<ValueIndex> owner = MemoryOwners(GraphIndex(good.graph, TraitsOf));
+  size_t shared = 0;
+  for (ValueIndex v = 0; v < owner.size(); ++v) {
+    if (owner[v] == v) continue;
+    ++shared;
+    EXPECT_EQ(good.slot[v], good.slot[owner[v]]) << good.graph.value(v).name;
+    Plan copied = good;  // A slot of its own is allowed, too.
+    copied.slot[v] = copied.slot_count++;
+    EXPECT_TRUE(CheckPlan(copied, TraitsOf).ok()) << good.graph.value(v).name;
+    // The memory is in use for as long as one of both is read.
+    Plan early = good;
+    const ValueIndex written = good.graph.nodes[good.graph.value(v).producer + 1].outputs[0];
+    early.slot[written] = good.slot[v];
+    EXPECT_FALSE(CheckPlan(early, TraitsOf).ok()) << good.graph.value(v).name;
+  }
+  EXPECT_GE(shared, 2u);
 }
 
 TEST(PlanTest, CheckFindsASlotTakenTooEarly) {
