@@ -4,6 +4,7 @@
 
 #include "cli/process/leftovers.h"
 #include "cli/summary.h"
+#include "common/base/thread_name.h"
 #include "common/net/socket.h"
 #include "server/service/server.h"
 #include "worker/service/worker.h"
@@ -91,14 +92,15 @@ JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
                     job_stop.get_token()};
   Status server_end, worker_end;
   {
-    const auto run = [&](auto body, Status& status) {
-      return std::jthread([&, body] {
+    const auto run = [&](const char* name, auto body, Status& status) {
+      return std::jthread([&, name, body] {
+        NameThread(name);
         status = body(begin);
         if (!status.ok()) job_stop.request_stop();
       });
     };
-    const std::jthread server = run(RunServer, server_end);
-    const std::jthread worker = run(RunWorker, worker_end);
+    const std::jthread server = run("server", RunServer, server_end);
+    const std::jthread worker = run("worker", RunWorker, worker_end);
     result = (*scheduler)->Run(job_stop.get_token());
     roles.request_stop();
   }

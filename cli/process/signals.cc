@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/thread_name.h"
 
 namespace dt::cli {
 namespace {
@@ -35,6 +36,7 @@ StopSignals::StopSignals() {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // Above the file size limit, write() then fails instead.
   thread_ = std::jthread([this, set](std::stop_token end) {
+    NameThread("signals");
     const timespec timeout{.tv_sec = 0, .tv_nsec = 100'000'000};
     TimePoint first;
     while (!end.stop_requested()) {

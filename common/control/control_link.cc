@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/pause.h"
+#include "common/base/thread_name.h"
 #include "common/control/inbox.h"
 #include "common/control/link_core.h"
 #include "common/control/packet.h"
@@ -79,6 +80,7 @@ class ControlLinkImpl : public ControlLink {
     welcome_ = *core_.welcome();
     Publish();
     thread_ = std::jthread([this](std::stop_token stop) {
+      NameThread("control-link");
       while (!stop.stop_requested()) {
         TakeOutgoing();
         Turn(SystemClock().Now() - last_message_ > kIdleAfter ? kIdlePoll : kPoll);

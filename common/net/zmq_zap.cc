@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/memory_end.h"
+#include "common/base/thread_name.h"
 
 namespace dt {
 namespace {
@@ -55,6 +56,7 @@ ZapHandler::ZapHandler(zmq::context_t& context, std::set<std::string> allowed_ke
 }
 
 void ZapHandler::Run() {
+  NameThread("access-keys");
   for (;;) {
     try {
       AnswerOne();

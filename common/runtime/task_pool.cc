@@ -7,6 +7,7 @@
 #include <tbb/task_scheduler_observer.h>
 
 #include "common/base/check.h"
+#include "common/base/thread_name.h"
 #include "common/runtime/work_span.h"
 
 namespace dt {
@@ -15,7 +16,7 @@ namespace {
 
 constinit WorkKind kIdleWork{"task pool: between tasks"};
 
-// Names the time that threads of oneTBB spend looking for tasks, here or elsewhere.
+// Names the threads of oneTBB, and the time that they spend looking for tasks, here or elsewhere.
 class IdleThreads : public tbb::task_scheduler_observer {
  public:
   explicit IdleThreads(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) {
@@ -23,7 +24,9 @@ class IdleThreads : public tbb::task_scheduler_observer {
   }
   ~IdleThreads() override { observe(false); }
   void on_scheduler_entry(bool is_worker) override {
-    if (is_worker) WorkSpan::Set(kIdleWork);
+    if (!is_worker) return;
+    NameThread("task-pool");
+    WorkSpan::Set(kIdleWork);
   }
 };
 

@@ -10,6 +10,7 @@
 
 #include "common/base/check.h"
 #include "common/base/mutex.h"
+#include "common/base/thread_name.h"
 #include "common/runtime/task_pool.h"
 
 namespace dt {
@@ -45,6 +46,7 @@ struct TaskPool::Impl {
   Impl& operator=(const Impl&) = delete;
 
   void Help() {
+    NameThread("task-pool");
     MutexLock lock(mutex);
     for (;;) {
       while (loops.empty() && !ends) changed.Wait(lock);

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "common/base/check.h"
+#include "common/base/thread_name.h"
 #include "scheduler/service/start_point.h"
 
 namespace dt::scheduler {
@@ -18,7 +19,10 @@ Result<std::unique_ptr<DiskEnvironment>> DiskEnvironment::Open(Options options) 
 
 void DiskEnvironment::StartPlanning(const PlanInput& input) {
   DT_CHECK(!planning_.joinable());
-  planning_ = std::jthread([this, input] { options_.on_plan({options_.planner(input)}); });
+  planning_ = std::jthread([this, input] {
+    NameThread("planner");
+    options_.on_plan({options_.planner(input)});
+  });
 }
 
 Result<std::string> DiskEnvironment::BeginCheckpoint(Step step) {

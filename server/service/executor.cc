@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/thread_name.h"
 #include "common/runtime/work_span.h"
 
 namespace dt::server {
@@ -40,6 +41,7 @@ void Executor::SetMap(ShardMap map) {
 }
 
 void Executor::Run(std::stop_token stop) {
+  NameThread("executor");
   const WorkSpan span(kExecutorWork);
   while (!stop.stop_requested()) {
     turned_.store(SystemClock().Now(), std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/pause.h"
+#include "common/base/thread_name.h"
 
 namespace dt::server {
 namespace {
@@ -81,6 +82,7 @@ void DiskThreads::Finish(Done done) {
 }
 
 void DiskThreads::RunWriter(const std::stop_token& stop) {
+  NameThread("disk-writer");
   while (!stop.stop_requested()) {
     std::optional<WriteTask> task = writes_.Pop(kWait);
     if (!task.has_value()) continue;
@@ -112,6 +114,7 @@ bool DiskThreads::DoAtLast(const std::function<Status()>& attempt, const std::st
 }
 
 void DiskThreads::RunReader(const std::stop_token& stop) {
+  NameThread("disk-reader");
   while (!stop.stop_requested()) {
     std::optional<std::unique_ptr<RowFetch>> fetch = fetches_.Pop(kWait);
     if (!fetch.has_value()) continue;

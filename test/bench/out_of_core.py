@@ -63,6 +63,8 @@ def measure(options, dovetail, folder):
     pairs = []
     for _ in range(options.pairs):
         pairs.append((Run(dovetail, folder, budget), Run(dovetail, folder, "64GiB")))
+        below, above = (run.rate for run in pairs[-1])
+        print(f"below memory {below:,.0f} samples/s, in memory {above:,.0f}", file=sys.stderr, flush=True)
         if pairs[-1][0].checksum != pairs[-1][1].checksum:
             sys.exit("the checksums differ: rows were lost or changed on their way")
     machine, multiget = bare_multiget(dovetail)

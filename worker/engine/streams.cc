@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/thread_name.h"
 
 namespace dt::worker {
 namespace {
@@ -70,6 +71,7 @@ void Streams::Start(const Pass& pass) {
 }
 
 void Streams::Work(Stream stream) {
+  NameThread(("stream-" + std::string(NameOf(stream))).c_str());
   const WorkSpan span(kStreamWork);
   Thread& own = *threads_[static_cast<size_t>(stream)];
   while (const std::optional<Turns::Work> work = turns_.Next(stream)) RunAndEnd(*work, own);

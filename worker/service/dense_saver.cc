@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/failpoint.h"
+#include "common/base/thread_name.h"
 
 namespace dt::worker {
 
@@ -17,7 +18,10 @@ void DenseSaver::Start() {
   if (!prepared_.has_value()) return;
   Save save = *std::exchange(prepared_, std::nullopt);
   if (!threads_) return Write(save);
-  thread_ = std::jthread([this, save = std::move(save)] { Write(save); });
+  thread_ = std::jthread([this, save = std::move(save)] {
+    NameThread("saver");
+    Write(save);
+  });
 }
 
 void DenseSaver::Write(const Save& save) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/pause.h"
+#include "common/base/thread_name.h"
 #include "common/layout/owner.h"
 
 namespace dt::worker {
@@ -17,6 +18,7 @@ constexpr Duration kEvery = milliseconds(100);
 std::shared_ptr<void> RepeatOnThread(Duration every, std::function<bool()> what) {
   return std::make_shared<std::jthread>(
       [every, what = std::move(what)](const std::stop_token& stop) {
+        NameThread("stream-watch");
         while (Pause(every, stop) && what()) {
         }
       });

@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/base/pause.h"
+#include "common/base/thread_name.h"
 #include "common/control/control_link.h"
 #include "worker/engine/device_kernels.h"
 #include "worker/service/control_rendezvous.h"
@@ -37,7 +38,10 @@ class WorkerRole : public Worker {
         devices_(std::move(devices)) {}
 
   Status Run(std::stop_token stop) override {
-    const std::jthread watch([this](const std::stop_token& done) { AbortIfHung(done); });
+    const std::jthread watch([this](const std::stop_token& done) {
+      NameThread("hang-watch");
+      AbortIfHung(done);
+    });
     const auto connect = [this](const View& view, uint32_t rank, const MeshLimits& limits) {
       ControlRendezvous rendezvous(*link_, limits.interrupted);
       return ConnectMesh(rendezvous, {.rank = rank,

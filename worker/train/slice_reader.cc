@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/base/check.h"
+#include "common/base/thread_name.h"
 #include "common/layout/sample_part.h"
 #include "common/runtime/work_span.h"
 #include "common/specs/loss_type.h"
@@ -118,6 +119,7 @@ void SliceReader::Recycle(std::unique_ptr<LookupPlan> plan) {
 }
 
 void SliceReader::Run() {
+  NameThread("reader");
   for (;;) {
     Item item = Read();
     const bool last = item.plan == nullptr;
