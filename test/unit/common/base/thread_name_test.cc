@@ -1,11 +1,11 @@
 // Goal: a thread has the name that it was given, and a long name is cut instead of refused.
 #include "common/base/thread_name.h"
 
+#include <pthread.h>
 #include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
-#include <pthread.h>
 
 namespace dt {
 namespace {
