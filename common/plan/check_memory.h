@@ -14,8 +14,8 @@ namespace dt {
 // is read after the pass. In all other cases it is the value itself.
 std::vector<ValueIndex> MemoryOwners(const GraphIndex& index);
 
-// Part of CheckPlan: each input is still in its slot when it is read, whatever the relative speed of
-// the streams. REQUIRES: the slots are in range, and CheckPlan has accepted the order. Error:
+// Part of CheckPlan: each input is still in its slot when it is read, whatever the relative speed
+// of the streams. REQUIRES: the slots are in range, and CheckPlan has accepted the order. Error:
 // Internal.
 Status CheckMemory(const Plan& plan, const GraphIndex& index);
 

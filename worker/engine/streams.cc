@@ -71,7 +71,7 @@ void Streams::Start(const Pass& pass) {
 }
 
 void Streams::Work(Stream stream) {
-  NameThread(("stream-" + std::string(NameOf(stream))).c_str());
+  NameThread("stream-" + std::string(NameOf(stream)));
   const WorkSpan span(kStreamWork);
   Thread& own = *threads_[static_cast<size_t>(stream)];
   while (const std::optional<Turns::Work> work = turns_.Next(stream)) RunAndEnd(*work, own);

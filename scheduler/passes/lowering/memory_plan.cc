@@ -10,7 +10,7 @@
 namespace dt::scheduler {
 namespace {
 
-// Indexed by owner of memory: the nodes of a pass that touch the memory, the owner's producer first.
+// Indexed by owner of memory: the nodes of a pass that touch the memory, its producer first.
 using Uses = std::vector<std::vector<NodeIndex>>;
 Uses UsesIn(const Graph& graph, const std::vector<Subgraph>& pass,
             const std::vector<ValueIndex>& owner) {
@@ -79,9 +79,7 @@ class Allocator {
     for (const auto* pass : {&plan_.train, &plan_.evaluate}) {
       for (const Subgraph& subgraph : *pass) {
         for (const NodeIndex n : subgraph.nodes) {
-          for (const ValueIndex v : plan_.graph.nodes[n].outputs) {
-            if (owner_[v] == v) Assign(v, subgraph.phase);
-          }
+          for (const ValueIndex v : plan_.graph.nodes[n].outputs) Assign(v, subgraph.phase);
         }
       }
     }
@@ -91,7 +89,7 @@ class Allocator {
 
  private:
   void Assign(ValueIndex v, Phase phase) {
-    if (plan_.slot[v] != kNone) return;
+    if (owner_[v] != v || plan_.slot[v] != kNone) return;
     const double capacity = Capacity(plan_, plan_.graph.value(v));
     const bool alone = kept_[v] || phase != Phase::kSlice;
     size_t best = slots_.size();
