@@ -27,7 +27,6 @@ if [[ $1 == keygen ]]; then
 fi
 exec 9<> <(:)  # Nothing comes from it.
 trap 'echo "$1 stopped" >>calls; read -rt 0.3 -u 9; exit 0' INT TERM
-echo "$*" >>calls
 echo "$$" >>pids
 for flag in "$@"; do
   [[ $flag == security.curve.key=* ]] || continue
@@ -35,9 +34,11 @@ for flag in "$@"; do
   echo "$file" >>key_files
   [[ $(stat -c %a "$file") == 600 && $(<"$file") == $'public P\nsecret S' ]] && echo "$1" >>keyed
 done
+# Signals may come from here on: bash 5.2 loses one that comes while it expands "$(…)".
+echo "$*" >>calls
 code=${1}_CODE
 [[ -n ${!code:-} ]] && exit "${!code}"
-for _ in $(seq 200); do read -rt 0.1 -u 9 || true; done
+for ((i = 0; i < 200; ++i)); do read -rt 0.1 -u 9 || true; done
 exit 1
 ROLE
 chmod +x ssh dovetail
