@@ -1,4 +1,4 @@
-// Which values of a graph share memory, and whether a plan's slots are safe.
+// The values of a graph that share memory, and a check that the slots of a plan are safe.
 #pragma once
 
 #include <vector>
